@@ -1,4 +1,4 @@
-/* json_schema.c - the JSON Schema of the model file.
+/* json_schema.c - prints the JSON Schema of the model file, for editors.
  *
  * Walks the tables of model_tables.c. Draft 2020-12: json-schema.org, "JSON
  * Schema: A Media Type for Describing JSON Documents" (2022).
@@ -11,7 +11,8 @@
 #include "topology/model/model_tables.h"
 #include "topology/model/reference.h"
 
-/* What is being written: where, how deep, and whether a comma is due. */
+/* The output so far: its file, the depth of nesting, and whether a comma is
+ * due. */
 typedef struct json {
     FILE *file;
     int depth;
@@ -30,7 +31,8 @@ put_text(json_t *json, const char *text, size_t text_bytes)
     (void)fputc('"', json->file);
 }
 
-/* A new line for the next item, and its key unless that is NULL. */
+/* Begins a new line for the next item and prints its key, unless that is
+ * NULL. */
 static void
 put_key(json_t *json, const char *key)
 {
@@ -77,7 +79,7 @@ pair_number(json_t *json, const char *key, double number)
     (void)skn_text_print(json->file, "%.16g", number);
 }
 
-/* The words of "a|b". */
+/* Prints the words of "a|b" as a list. */
 static void
 pair_words(json_t *json, const char *key, const char *choices)
 {
@@ -123,7 +125,8 @@ close_any(json_t *json)
     close_with(json, ']');
 }
 
-/* A number, a size with its unit, or auto, where they are allowed. */
+/* Allows a number and, where the option takes them, a size with a unit or
+ * auto. */
 static void
 put_number(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
 {
@@ -276,7 +279,7 @@ put_part(json_t *json, const skn_part_t *part)
     close_with(json, '}');
 }
 
-/* The members of an object's schema; the object is open. */
+/* Prints the members of an object's schema, which the caller has opened. */
 static void
 put_section(json_t *json, const skn_section_t *section)
 {

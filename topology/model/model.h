@@ -1,10 +1,11 @@
-/* model.h - a model file, checked and with every default filled in.
+/* model.h - the model file as a struct: checked, and with every default filled
+ * in.
  *
- * A model file says what to train (data, layers) and how (train, checkpoint,
- * resources). Reading it gives a skn_model_t: plain, typed, complete. What the
- * file leaves to Skein stays visible as SKN_AUTO, or as the first value of an
- * enum: the plan resolves it from statistics of the data, never from a clock.
- * Names, types, ranges, defaults and help stand in model_tables.c alone.
+ * A model file defines what to train (data, layers) and how (train, checkpoint,
+ * resources). Reading it gives a skn_model_t: plain, typed, complete. A value
+ * that the file leaves to Skein stays SKN_AUTO, or the first value of its enum,
+ * until the plan resolves it from statistics of the data, never from a clock.
+ * Names, types, ranges, defaults and help are in model_tables.c alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_MODEL_H
 #define TOPOLOGY_MODEL_MODEL_H
@@ -24,7 +25,8 @@
 
 /* Words of a model file: C(NAME, word). The enum, the choices of the option
  * and the printed word come from one list, in one order; AUTO is always 0. */
-/* skn_normalize_t is that of formats/dataset/dataset.h, in the same order. */
+/* skn_normalize_t is defined in formats/dataset/dataset.h, in the same
+ * order. */
 #define SKN_NORMALIZES(C) C(NORMALIZE_L2, l2) C(NORMALIZE_NONE, none)
 #define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
 #define SKN_LOSSES(C)                                                          \
@@ -59,7 +61,7 @@
     C(SCHEDULE_CONSTANT, constant)                                             \
     C(SCHEDULE_WARMUP, warmup)                                                 \
     C(SCHEDULE_COSINE, cosine)
-/* After AUTO as in actors/runtime/wiring.h. */
+/* After AUTO, the order is that of actors/runtime/wiring.h. */
 #define SKN_LINK_CODINGS(C)                                                    \
     C(LINK_CODING_AUTO, auto)                                                  \
     C(LINK_CODING_F32, f32)                                                    \
@@ -113,40 +115,44 @@ typedef enum skn_recovery {
     SKN_RECOVERIES(SKN_CHOICE_ENUM)
 } skn_recovery_t;
 
-/* Where something stands in the model file, for sentences that can be said
- * only later; line 0: `origin` says it all. */
+/* The place of a value in the model file, for messages that come after reading.
+ * With line 0, `origin` is the whole place. */
 typedef struct skn_model_place {
     const char *origin;
     uint32_t line, column;
 } skn_model_place_t;
-/* "FILE:LINE:COLUMN", or what was given on the command line. Returns `text`. */
+/* Prints "FILE:LINE:COLUMN", or the option of the command line. Returns
+ * `text`. */
 const char *skn_model_place_text(const skn_model_place_t *place, char *text,
                                  size_t bytes);
 
 /* `data:`. Paths are ready to open: relative ones were joined with the folder
- * of the model file; those of overrides start at the working directory. */
+ * of the model file; those of overrides are relative to the working
+ * directory. */
 typedef struct skn_model_data {
     const char *train;
     const char *test; /* "": none */
     skn_normalize_t normalize;
     const char *cache; /* "auto", "none" or a path */
     int64_t memory_bytes;
-    int64_t feature_count, label_count; /* of the model; 0: as the file has */
-    bool questions; /* not of the file: `test` is predicted */
+    int64_t feature_count, label_count; /* of the model; 0: those of the data
+                                         * file */
+    bool questions; /* `test` is to be predicted; not a key of the file */
 } skn_model_data_t;
 
 /* `sampler:` of the output layer. */
 typedef struct skn_model_sampler {
     skn_sampler_choice_t kind;
-    int64_t rows;         /* SKN_AUTO: auto; drawn a batch, beside the labels */
-    bool labels;          /* the batch's labels are always in */
-    int64_t tables, bits; /* simhash, dwta; SKN_AUTO: auto */
+    int64_t rows;            /* rows drawn for a batch besides the labels;
+                           * SKN_AUTO: auto */
+    bool labels;             /* the active set always has the batch's labels */
+    int64_t tables, bits;    /* simhash, dwta; SKN_AUTO: auto */
     int64_t refresh_batches; /* SKN_AUTO: auto */
     int64_t uniform_rows;    /* tail of a hard sampler; SKN_AUTO: auto */
     double weight_cap;       /* 0: none */
 } skn_model_sampler_t;
 
-/* One item of `model.layers`. Members of the other sort of layer have their
+/* One item of `model.layers`. Members for the other sort of layer have their
  * defaults. Layer 0 is the embedding of the sparse input, the last one the
  * output; those between are dense. */
 typedef struct skn_model_layer {
@@ -177,20 +183,21 @@ typedef struct skn_model_optimizer {
 typedef struct skn_model_schedule {
     skn_schedule_kind_t kind;
     int64_t warmup_batches; /* SKN_AUTO: auto */
-    double floor;           /* share of the rate that is left at the end */
+    double floor;           /* share of the rate that remains at the end */
 } skn_model_schedule_t;
 
 typedef struct skn_model_evaluate {
     int64_t every_epochs; /* 0: only at the end */
     int64_t rows;         /* 0: all */
     int64_t topk;
-    int64_t sampler_batches; /* 0: the sampler is not looked at */
+    int64_t sampler_batches; /* 0: the sampler is not evaluated */
 } skn_model_evaluate_t;
 
 typedef struct skn_model_train {
     int64_t seed;
-    int64_t ensemble; /* networks; SKN_AUTO: auto. Of each of them it is 1 */
-    int64_t ranker_trees; /* 0: none; SKN_AUTO: auto. Of each network it is 0 */
+    int64_t ensemble;     /* networks; SKN_AUTO: auto; 1 within a network */
+    int64_t ranker_trees; /* 0: none; SKN_AUTO: auto; 0 within an ensemble's
+                           * network */
     int64_t batch_rows;   /* SKN_AUTO: auto */
     int64_t epochs;       /* SKN_AUTO: auto */
     int64_t max_batches;  /* 0: no limit */
@@ -201,7 +208,7 @@ typedef struct skn_model_train {
     skn_precision_t precision; /* `auto` is resolved by the plan */
     skn_updates_t updates;
     double validate;  /* share of the training points held back */
-    int64_t patience; /* epochs; 0: off. `auto` is resolved here: 3 or 0 */
+    int64_t patience; /* epochs; 0: off. The reader resolves `auto` to 3 or 0 */
     skn_model_optimizer_t optimizer;
     skn_model_schedule_t schedule;
     skn_model_evaluate_t evaluate;
@@ -210,23 +217,24 @@ typedef struct skn_model_train {
 typedef struct skn_model_checkpoint {
     const char *path;      /* "": runs/<name>-<UTC>-<id>/ */
     int64_t every_batches; /* SKN_AUTO: auto; 0: not by batches */
-    int64_t every_epochs;  /* 0: not by epochs; the end is always kept */
+    int64_t every_epochs;  /* 0: not by epochs; the end is always saved */
     int64_t keep;
-    int64_t copies; /* 1: whole on the first node; more: kept by the nodes */
+    int64_t copies; /* 1: complete on the first node; more: kept by the nodes */
 } skn_model_checkpoint_t;
 
 /* `cores: 4` sets the limit, `cores: [0, 2]` and `cores: 0-3` the list (logical
- * numbers within the process's mask, without repeats); SKN_AUTO and none: every
- * unit that the process may use, and one of each of several nodes. */
+ * numbers within the process's mask, without repeats). With SKN_AUTO and no
+ * list, one process uses every unit that it may, and each of several nodes uses
+ * one. */
 typedef struct skn_model_cores {
     int64_t limit;
     const uint32_t *list;
     size_t count;
-    skn_model_place_t place; /* of what the file says; unset for auto */
+    skn_model_place_t place; /* of the value in the file; unset for auto */
 } skn_model_cores_t;
 
-/* How many of them a plan over several nodes counts: by the file alone, so that
- * it is the same on each of them. */
+/* The number of cores that a plan over several nodes counts. It depends on the
+ * file alone, so that it is the same on each node. */
 uint32_t skn_model_cores_count(const skn_model_cores_t *cores);
 
 typedef struct skn_model_resources {
@@ -239,26 +247,28 @@ typedef struct skn_model_resources {
 typedef struct skn_model_node {
     const char *name;
     const char *address; /* tcp://host:port; "": a single node needs none */
-    const char *via;     /* node that relays to it: nobody dials it; "": none */
+    const char *via;     /* node that relays to it, as it cannot be dialled; "":
+                          * none */
     const char *key;     /* path of its certificate; "": none */
-    const char *ssh;     /* host for `skein up`; "": this machine, or by hand */
+    const char *ssh;     /* host for `skein up`; "": this machine, or started by
+                          * hand */
     skn_model_cores_t cores;
     int64_t memory_bytes; /* SKN_AUTO: auto, not limited */
-    double speed;         /* of one of its cores, against other nodes' */
-    double notice_s;      /* before it is taken away; 0: its rows need not pass
-                           * its link by then */
+    double speed;         /* of one of its cores, relative to other nodes' */
+    double notice_s;      /* warning before it is taken away; 0: its rows need
+                           * not pass its link by then */
     bool
-        leaves; /* it serves the checkpoint that is gone on from, and no more */
+        leaves; /* it only serves the checkpoint from which the run continues */
 } skn_model_node_t;
 
 typedef struct skn_model_links {
     skn_link_coding_t coding;
     double rate; /* bits a second, each way: for the plan's forecast, and for
-                  * what a node could hand over */
+                  * the amount of state that a node can hand over */
 } skn_model_links_t;
 
 /* `idle:`. How a process gives way to other work on its machine; each machine
- * has its own, and none of it changes what is trained. */
+ * has its own settings, and none of them changes what is trained. */
 typedef struct skn_model_notice {
     const char *file;    /* path; "": none */
     const char *command; /* for /bin/sh -c; "": none */
@@ -267,23 +277,23 @@ typedef struct skn_model_notice {
 
 typedef struct skn_model_idle {
     bool enabled;
-    int64_t reserve_cores; /* SKN_AUTO: 1 while somebody is at the machine */
+    int64_t reserve_cores; /* SKN_AUTO: 1 while a user is at the machine */
     double share;          /* of the cores that the process may use */
-    double memory;         /* share of what is available at the start */
-    double bandwidth;      /* Mbit/s that are sent at most; 0: any */
+    double memory;         /* share of the memory available at the start */
+    double bandwidth;      /* most Mbit/s that are sent; 0: no limit */
     double grace_s;        /* before a pause */
     skn_model_notice_t notice;
 } skn_model_idle_t;
 typedef struct skn_model_coordinator {
     const char *address; /* tcp://host:port; "": the nodes never change */
     const char *key;     /* path of its certificate; "": none */
-    int64_t least;       /* nodes that the run needs to go on */
+    int64_t least;       /* nodes that the run needs to continue */
     bool balance;        /* rows by measured speed */
     skn_recovery_t recovery;
 } skn_model_coordinator_t;
 
 typedef struct skn_model {
-    const char *name;   /* the file's name without folder and ending */
+    const char *name;   /* the file's name without folder and extension */
     const char *source; /* the file, as it was given */
     skn_model_data_t data;
     const char *const *plugins; /* paths, joined as in data */
@@ -298,38 +308,38 @@ typedef struct skn_model {
     skn_model_links_t links;
     skn_model_idle_t idle;
     skn_model_coordinator_t coordinator;
-    skn_model_place_t offload_place; /* of train.optimizer.offload_path, or
-                                      * offload, or what is nearest */
+    skn_model_place_t offload_place; /* of train.optimizer.offload_path or
+                                      * offload, or the nearest place */
 } skn_model_t;
 
 struct skn_document;
 struct skn_problems;
 
 /* Reads the model file at `path`, with `override_count` overrides of the form
- * "train.window=2" or "model.layers.hidden.units=64" laid over it. All that is
- * wrong goes to `problems`, in one pass; then SKN_BAD_CONFIG is returned and
- * *model is NULL. Else *model is the caller's, to destroy. Any thread. */
+ * "train.window=2" or "model.layers.hidden.units=64" laid over it. One pass
+ * adds every error to `problems`; then SKN_BAD_CONFIG is returned and *model is
+ * NULL. Otherwise the caller owns *model and destroys it. Any thread. */
 skn_status_t skn_model_read(const char *path, const char *const *overrides,
                             size_t override_count, skn_model_t **model,
                             struct skn_problems *problems, skn_error_t *error);
 
-/* The same for a document that is parsed already. The document may be
+/* Does the same for a document that is parsed already. The document may be
  * destroyed before the model. */
 skn_status_t skn_model_check(struct skn_document *document, skn_model_t **model,
                              struct skn_problems *problems, skn_error_t *error);
 
-/* Frees, sets *model to NULL. *model may be NULL already. */
+/* Frees the model and sets *model to NULL. *model may be NULL already. */
 void skn_model_destroy(skn_model_t **model);
 
-/* The nodes that nobody can dial (they have `via`), as bits. */
+/* Returns the nodes that cannot be dialled (they have `via`), as bits. */
 uint64_t skn_model_undialled(const skn_model_t *model);
 
-/* Prints every value, defaults included, as a model file which reads as the
- * same model (paths as joined, `name` aside). SKN_STORAGE if it cannot. */
+/* Prints every value, defaults included, as a model file that reads as the same
+ * model (paths as joined, `name` aside). SKN_STORAGE when writing fails. */
 skn_status_t skn_model_write(const skn_model_t *model, FILE *file,
                              skn_error_t *error);
-/* The same with a comment behind each value that has a reason, and each value
- * put beside its reason. `file` may be NULL: only that. */
+/* Does the same with a comment behind each value that has a reason, and stores
+ * each value with its reason. If `file` is NULL, it only stores them. */
 skn_status_t skn_model_write_why(const skn_model_t *model,
                                  skn_reasons_t *reasons, FILE *file,
                                  skn_error_t *error);

@@ -1,5 +1,5 @@
-/* model_forms.c - the parts of a model file that are no plain mapping: layers,
- * nodes, plug-ins, cores.
+/* model_forms.c - reads the parts of a model file that are not plain mappings:
+ * layers, nodes, plug-ins, cores.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "topology/model/model_reader.h"
 #include "topology/config/values.h"
 
-/* Deeper networks than this are not what sparse input is for; and names are
- * compared each with each. */
+/* Sparse input does not need deeper networks than this, and the reader compares
+ * each name with all others. */
 #define LAYERS_MAX 64u
 
-/* Whether `node` is a list; says so if it is not. */
+/* Whether `node` is a list; reports a problem if it is not. */
 static bool
 is_list(reader_t *reader, const skn_node_t *node, const char *what,
         const char *items)
@@ -158,7 +158,7 @@ skn_reader_cores(reader_t *reader, const skn_node_t *node, const char *owner,
 
 /* --- layers -------------------------------------------------------------- */
 
-/* Says of the keys in `names` that they belong to the other sort of layer. */
+/* Reports the keys in `names`, which belong to the other sort of layer. */
 static void
 refuse_keys(reader_t *reader, const skn_node_t *node, const char *const *names,
             const char *sentence, const char *hint)

@@ -1,4 +1,5 @@
-/* model_nodes.c - what must hold of the nodes and links of a model file.
+/* model_nodes.c - checks the rules between the nodes, links and coordinator of
+ * a model file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -33,7 +34,8 @@ check_names(const skn_model_t *model, const skn_node_t *list,
     }
 }
 
-/* Shards and copies are dealt to the first nodes, of which the first leads. */
+/* Shards and copies are dealt to the first nodes, so nodes with `leaves` must
+ * come last, and node 0 must not be one of them. */
 static void
 check_leavers(const skn_model_t *model, const skn_node_t *list,
               skn_problems_t *problems)
@@ -57,7 +59,7 @@ check_leavers(const skn_model_t *model, const skn_node_t *list,
     }
 }
 
-/* `key` of resources, which is set. */
+/* Refuses `key` of resources, which the file sets. */
 static void
 refuse_resource(const skn_node_t *root, const char *key,
                 skn_problems_t *problems)
@@ -76,7 +78,7 @@ skn_rules_nodes(const skn_model_t *model, const skn_node_t *root,
     skn_wired_node_t nodes[SKN_CLUSTER_NODES_MAX] = { { 0 } };
     const skn_node_t *list = skn_node_get(root, "nodes");
     const skn_model_resources_t *resources = &model->resources;
-    bool one_machine = true; /* whose memory all nodes share */
+    bool one_machine = true; /* all nodes are on it and share its memory */
     if (model->node_count == 0)
         return;
     for (size_t k = 0; k < model->node_count; k++) {
@@ -116,7 +118,8 @@ static void
 check_least(const skn_model_t *model, const skn_node_t *mapping,
             skn_problems_t *problems)
 {
-    /* Those who take over what others hold train nothing. */
+    /* Nodes with `leaves` train nothing: `least` may exceed the nodes that
+     * train. */
     if (model->coordinator.least <= (int64_t)model->node_count ||
         model->nodes[model->node_count - 1].leaves)
         return;
@@ -161,7 +164,7 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
             (void)skn_problems_add(problems, mark,
                                    "node '%.64s' has the same address",
                                    model->nodes[k].name);
-    /* Of several, each is known by its key. */
+    /* With several nodes, each is identified by its key. */
     bool keyed = model->nodes[0].key[0] != '\0';
     if (keyed == (coordinator->key[0] != '\0') &&
         (keyed || (model->node_count == 1 &&

@@ -1,8 +1,8 @@
 /* model_read.c - reads a model file into a skn_model_t.
  *
  * Walks the tables of model_tables.c; values.c checks each key, this file puts
- * the values into their structs, and model_rules.c looks at what two keys say
- * together. The forms that are no plain mapping are in model_forms.c. This file
+ * the values into their structs, and model_rules.c checks the rules between
+ * keys. The forms that are not plain mappings are in model_forms.c. This file
  * owns: the memory of a model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model.h"
@@ -46,8 +46,9 @@ skn_reader_text(reader_t *reader, const char *text)
     return copy ? memcpy(copy, text, bytes) : "";
 }
 
-/* The name of the file without folder and ending. It names the topology, whose
- * names are plain words: any other byte becomes '_'. */
+/* Returns the name of the file without folder and extension. It becomes the
+ * name of the topology, whose names are plain words: any other byte becomes
+ * '_'. */
 static const char *
 keep_name(reader_t *reader, const char *source)
 {
@@ -186,7 +187,8 @@ refuse_later_keys(reader_t *reader, const skn_node_t *root)
     }
 }
 
-/* Of what is said about the offload when the plan is made. */
+/* Keeps the place of the offload keys, for problems that are found only when
+ * the plan is made. */
 static void
 keep_place(reader_t *reader, const skn_node_t *root)
 {
@@ -203,7 +205,7 @@ keep_place(reader_t *reader, const skn_node_t *root)
                              .column = mark.column };
 }
 
-/* Fills the model of the reader; what is wrong goes to its problems. */
+/* Fills the model of the reader; every error goes to its problems. */
 static void
 read_file(reader_t *reader)
 {
@@ -219,7 +221,7 @@ read_file(reader_t *reader)
                        later, model, root->mark);
     refuse_later_keys(reader, root);
     keep_place(reader, root);
-    /* Rules on values that were refused would say things that are not so. */
+    /* Rules on values that were refused would report false problems. */
     if (!reader->model_refused)
         skn_rules_layers(model,
                          skn_node_get(skn_node_get(root, "model"), "layers"),

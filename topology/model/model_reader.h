@@ -1,4 +1,5 @@
-/* model_reader.h - a model file while it is read.
+/* model_reader.h - the state and functions shared by the files that read a
+ * model file.
  *
  * Private to topology/model/model_read.c and model_forms.c.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -27,24 +28,25 @@ typedef struct reader {
     skn_document_t *document;
     skn_problems_t *problems;
     owned_t *owned;
-    /* something in that section is */
+    /* a value in that section was refused */
     bool model_refused, train_refused, nodes_refused;
 } reader_t;
 
-/* model.c. Zeroed memory of the model; NULL and a problem when memory is
+/* model_read.c. Zeroed memory of the model; NULL and a problem when memory is
  * short. */
 void *skn_reader_reserve(reader_t *reader, size_t bytes);
-/* "" when memory is short, which is a problem and ends the reading. */
+/* Copies `text`. Returns "" when memory is short, which is a problem and ends
+ * the reading. */
 const char *skn_reader_text(reader_t *reader, const char *text);
 /* Reads a section into its struct. `owner` names it in messages, `others` (may
- * be NULL) ends with NULL: further keys, which the caller looks at. `place` is
+ * be NULL) ends with NULL: further keys, which the caller reads. `place` is
  * where a missing key is reported. */
 void skn_reader_section(reader_t *reader, const skn_node_t *node,
                         const skn_section_t *section, const char *owner,
                         const char *const *others, void *base,
                         skn_mark_t place);
 
-/* model_forms.c. `node` is what stands under the part's key, or NULL. */
+/* model_forms.c. `node` is the value under the part's key, or NULL. */
 void skn_reader_plugins(reader_t *reader, const skn_node_t *node);
 void skn_reader_cores(reader_t *reader, const skn_node_t *node,
                       const char *owner, skn_model_cores_t *cores);

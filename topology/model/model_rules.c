@@ -1,7 +1,8 @@
-/* model_rules.c - what must hold between the keys of a model file.
+/* model_rules.c - checks the rules between the keys of a model file.
  *
  * A key that has no effect beside another one is refused, unless it has its
- * default: whoever writes `tables: 50` for a uniform sampler expects tables.
+ * default: a user that writes `tables: 50` for a uniform sampler expects
+ * tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model_rules.h"
 
@@ -17,7 +18,8 @@
 #define HASHED (BIT(SKN_SAMPLER_SIMHASH) | BIT(SKN_SAMPLER_DWTA))
 #define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED)
 
-/* For which kinds a key means something; keys not named do for all. */
+/* The kinds for which a key has a meaning; a key without an entry has one for
+ * all kinds. */
 typedef struct meaning {
     const char *key;
     unsigned kinds;
@@ -57,7 +59,7 @@ skn_rules_mark(const skn_node_t *mapping, const char *key)
     return node ? node->mark : mapping->mark;
 }
 
-/* The k-th word of "a|b|c", for a sentence. */
+/* Returns the k-th word of "a|b|c", for a sentence. */
 static const char *
 word_of(const char *choices, unsigned k, size_t *bytes)
 {
@@ -67,7 +69,7 @@ word_of(const char *choices, unsigned k, size_t *bytes)
     return choices;
 }
 
-/* "simhash, dwta": the words of the kinds, without auto. */
+/* Lists the words of the kinds, without auto: "simhash, dwta". */
 static void
 list_kinds(const char *choices, unsigned kinds, char *text, size_t text_bytes)
 {
@@ -87,7 +89,8 @@ list_kinds(const char *choices, unsigned kinds, char *text, size_t text_bytes)
     }
 }
 
-/* Refuses what differs from its default and means nothing for `kind`. */
+/* Refuses each key that differs from its default and has no meaning for
+ * `kind`. */
 static void
 check_meanings(const skn_section_t *section, const meaning_t *meanings,
                const void *base, unsigned kind, const skn_node_t *node,

@@ -1,7 +1,7 @@
-/* model_rules.h - what must hold between the keys of a model file.
+/* model_rules.h - the rules between the keys of a model file.
  *
- * Each key was checked by itself before (type, range); these are the rules
- * that need two. Private to topology/model*.c.
+ * Type and range of each key were checked before; these rules need two keys.
+ * Private to topology/model*.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_MODEL_RULES_H
 #define TOPOLOGY_MODEL_MODEL_RULES_H
@@ -9,9 +9,9 @@
 #include "topology/config/document.h"
 #include "topology/model/model.h"
 
-/* Each adds to `problems` what is wrong, with the place of the key in the
- * document. `layers` is the list's node; `train` and `root` may be NULL or lack
- * keys: then the place is the nearest that exists. */
+/* Each adds errors to `problems`, with the place of the key in the document.
+ * `layers` is the list's node; `train` and `root` may be NULL or lack keys:
+ * then the place is the nearest that exists. */
 void skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
                       skn_problems_t *problems);
 void skn_rules_train(const skn_model_t *model, const skn_node_t *root,
@@ -31,12 +31,13 @@ void skn_rules_links(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);
 
 struct skn_section;
-/* Whether `key` of the section means something beside the other values of the
- * section's struct at `base`: `tables` does for simhash, not for uniform. */
+/* Whether `key` of the section has a meaning given the other values of the
+ * section's struct at `base`: `tables` has one for simhash, not for uniform. */
 bool skn_rules_mean(const struct skn_section *section, const char *key,
                     const void *base);
 
-/* Where the value of `key` stands in `mapping`, or else the mapping. */
+/* Returns the place of the value of `key` in `mapping`, or else that of the
+ * mapping. */
 skn_mark_t skn_rules_mark(const skn_node_t *mapping, const char *key);
 
 #endif

@@ -1,7 +1,7 @@
-/* model_slots.c - values between YAML text and the structs of a model.
+/* model_slots.c - converts values between YAML text and the structs of a model.
  *
- * The reader fills slots, the writer prints them, the rules ask whether one
- * still has its default: all by the tables of model_tables.c.
+ * The reader fills slots, the writer prints them, and the rules check whether
+ * one still has its default, all by the tables of model_tables.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model_tables.h"
 
@@ -32,7 +32,8 @@ skn_option_takes_auto(const skn_option_t *option)
            (option->choices[4] == '\0' || option->choices[4] == '|');
 }
 
-/* The largest unit that divides the size, so that it reads back exactly. */
+/* Prints the size with the largest unit that divides it, so that it reads back
+ * exactly. */
 static void
 print_size(int64_t bytes, char *text, size_t text_bytes)
 {
@@ -43,7 +44,7 @@ print_size(int64_t bytes, char *text, size_t text_bytes)
                    bytes >> size_units[k].shift, size_units[k].name);
 }
 
-/* The k-th of the words "a|b|c". */
+/* Returns the k-th of the words "a|b|c". */
 static const char *
 print_choice(const char *choices, int k, char *text, size_t text_bytes)
 {
@@ -57,7 +58,8 @@ print_choice(const char *choices, int k, char *text, size_t text_bytes)
     return text;
 }
 
-/* Which of the words "a|b|c" `text` is; -1: none of them. */
+/* Returns the number of the word `text` in "a|b|c"; -1 if it is not one of
+ * them. */
 static int
 find_choice(const char *choices, const char *text)
 {
@@ -133,7 +135,8 @@ skn_slot_fill(skn_slot_t slot, const skn_value_t *value, void *base)
     }
 }
 
-/* The tables are ours: their defaults fit (test_model_tables.c). */
+/* Fills a slot with its default. The defaults of our own tables always fit
+ * (test_model_tables.c). */
 static void
 fill_default(const skn_option_t *option, skn_slot_t slot, void *base)
 {
@@ -158,7 +161,7 @@ bool
 skn_slot_is_default(const skn_option_t *option, skn_slot_t slot,
                     const void *base)
 {
-    /* Both go through the same printing, so 1e-8 and 1e-08 are one. */
+    /* Both values are printed in the same way, so 1e-8 and 1e-08 are equal. */
     union {
         bool truth;
         int64_t number;

@@ -1,22 +1,23 @@
-/* model_tables.c - every section and key of a model file, once.
+/* model_tables.c - declares every section and key of a model file, with type,
+ * range, default and help.
  *
- * This file owns names, types, ranges, defaults and help; nothing else knows
- * them. Each section is one list; the option table and the table of places in
- * the section's struct are both made from it. Defaults: seeds and Adam's
- * beta1, beta2, epsilon are those of Kingma & Ba 2015, section 2; others are
- * `auto` (the plan decides from the data) or off.
+ * This is the only file that knows names, types, ranges, defaults and help.
+ * Each section is one list, from which both the option table and the table of
+ * offsets in the section's struct are made. Defaults: seeds and Adam's beta1,
+ * beta2, epsilon are those of Kingma & Ba 2015, section 2; others are `auto`
+ * (the plan decides from the data) or off.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model_tables.h"
 
 #include "skein/limits.h"
 #include "topology/model/model.h"
 
-/* No limit but that of the type. */
+/* No limit except that of the type. */
 #define ENDLESS ((double)INT64_MAX)
-/* Epochs, batches and the like: nobody waits for a billion of them. */
+/* Epochs, batches and the like: no run takes a billion of them. */
 #define COUNT_MAX 1e9
 
-/* "|a|b" without its first sign. */
+/* "|a|b" without its first character. */
 #define WORD(NAME, word) "|" #word
 #define WORDS(LIST) (&(LIST(WORD))[1])
 
@@ -452,7 +453,7 @@ static const skn_section_t notice_section = {
     notice_options, notice_slots, no_parts
 };
 
-/* Memory: half of what is there; grace: shared/notes, "Load back-off". */
+/* Memory: half of what is available; grace: shared/notes, "Load back-off". */
 #define IDLE(O)                                                                \
     O(skn_model_idle_t, enabled, "enabled", BOOL, BOOL, "false", 0, 0, NULL,   \
       "give way to all other work on this machine; each machine has its own "  \

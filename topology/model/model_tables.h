@@ -1,4 +1,5 @@
-/* model_tables.h - what may stand in a model file: sections, keys, help.
+/* model_tables.h - the sections and keys that a model file may have, as const
+ * tables.
  *
  * One tree of const tables. The reader (model.c), the writer (model_write.c),
  * the reference and the JSON Schema (reference.c) all walk it, so that a key
@@ -16,7 +17,7 @@
 /* The text of a number, a word of a list, or "auto". */
 #define SKN_VALUE_TEXT_BYTES 40
 
-/* How a checked value lies in the struct of its section. */
+/* How the struct of a section stores a checked value. */
 typedef enum skn_slot_kind {
     SKN_SLOT_NONE,  /* not kept: `skein: 1` */
     SKN_SLOT_BOOL,  /* bool */
@@ -34,10 +35,10 @@ typedef struct skn_slot {
     size_t offset;
 } skn_slot_t;
 
-/* What stands under a key that is not one value. */
+/* The form of the value under a key that is not a single scalar. */
 typedef enum skn_form {
     SKN_FORM_MAPPING, /* one section */
-    SKN_FORM_LAYERS,  /* list: hidden layers, then the output layer */
+    SKN_FORM_LAYERS,  /* list of hidden layers, then the output layer */
     SKN_FORM_PATHS,   /* list of paths */
     SKN_FORM_CORES,   /* auto, a number, a range, or a list of numbers */
     SKN_FORM_NODES    /* list of nodes */
@@ -48,8 +49,8 @@ struct skn_section;
 typedef struct skn_part {
     const char *name; /* NULL ends a table of parts */
     skn_form_t form;
-    size_t offset; /* of the section's struct in that of its parent */
-    const struct skn_section *section; /* NULL: no mapping in it */
+    size_t offset; /* of the section's struct in its parent's struct */
+    const struct skn_section *section; /* NULL: the part has no mapping */
     const char *help;
 } skn_part_t;
 
@@ -86,9 +87,9 @@ extern const skn_refused_key_t skn_refused_keys[];
  * of its own. */
 bool skn_option_takes_auto(const skn_option_t *option);
 
-/* The value in the slot of the struct at `base`, as it would stand in YAML
- * (without quotes): the shortest text that reads as the same value. Returns
- * `text`, or for text and choices the value itself. */
+/* Prints the value in the slot of the struct at `base`, as YAML has it (without
+ * quotes): the shortest text that reads as the same value. Returns `text`, or
+ * for text and choices the value itself. */
 const char *skn_slot_text(const skn_option_t *option, skn_slot_t slot,
                           const void *base, char *text, size_t text_bytes);
 /* Whether the value in the slot is the option's default. */

@@ -1,7 +1,7 @@
 /* model_write.c - prints a model as a model file.
  *
  * Builds the tree by the tables of model_tables.c and lets document_write.c
- * print it, so that what is printed is what the reader understands.
+ * print it, so that the reader accepts the output.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model.h"
 
@@ -15,13 +15,14 @@
 
 typedef struct writer {
     const skn_model_t *model;
-    skn_reasons_t *reasons; /* of some values; or NULL */
+    skn_reasons_t *reasons; /* reasons of some values; or NULL */
     skn_document_t *document;
-    skn_problems_t *problems;       /* of short memory only */
-    char key[SKN_REASON_KEY_BYTES]; /* of what is written, as -o has it */
+    skn_problems_t *problems;       /* reports only that memory is short */
+    char key[SKN_REASON_KEY_BYTES]; /* key of the value being written, as for
+                                     * -o */
 } writer_t;
 
-/* Goes down to `name` in the key; returns where it ends, for leave(). */
+/* Appends `name` to the key; returns the previous end, for leave(). */
 static size_t
 enter(writer_t *writer, const char *name)
 {
@@ -132,8 +133,8 @@ write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
     leave(writer, end);
 }
 
-/* The reason of the value in hand goes behind it, and the value beside the
- * reason. */
+/* Attaches the reason of the value as its comment, and stores the value with
+ * the reason. */
 static void
 add_reason(writer_t *writer, const char *name, const char *value,
            skn_node_t *node)
@@ -148,7 +149,8 @@ add_reason(writer_t *writer, const char *name, const char *value,
     node->note = reason->note;
 }
 
-/* A plan decides every value; the reader refuses one that means nothing. */
+/* Whether the reader would refuse the value as one without effect: a plan
+ * decides every value, also those. */
 static bool
 is_refused(const skn_section_t *section, size_t k, const void *base)
 {

@@ -9,7 +9,7 @@
 
 #include "skein/text.h"
 
-/* Of the comment in a model file. */
+/* Begins a reason that is printed as a comment of a model file. */
 #define REASON_PREFIX "auto: "
 
 const char *

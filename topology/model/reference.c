@@ -1,4 +1,4 @@
-/* reference.c - the reference of the model file as Markdown.
+/* reference.c - prints the reference of the model file as Markdown.
  *
  * Walks the tables of model_tables.c; docs/reference/config.md is its output.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,7 +29,7 @@ static const char introduction[] =
     "read as YAML: `-o data.test='\"\"'` is an empty path,\n"
     "`-o 'resources.cores=[0, 2]'` a list.\n";
 
-/* "`a`, `b`": the words of "a|b", for a cell of a table. */
+/* Prints the words of "a|b" as "`a`, `b`", for a cell of a table. */
 static void
 print_words(const char *choices, FILE *file)
 {

@@ -1,7 +1,9 @@
-/* settings.c - what all machines of a run must have alike.
+/* settings.c - writes and compares the settings that all machines of a run must
+ * share.
  *
- * Written by the tables of model_tables.c, so that a new key is in it by
- * itself; the few that a machine may have as it likes are named here.
+ * The text is written from the tables of model_tables.c, so that a new key is
+ * included without further code; the few keys that each machine may set for
+ * itself are listed here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/settings.h"
 
@@ -14,7 +16,8 @@
 
 /* "model.layers.<name>.sampler" */
 #define SETTING_PATH_BYTES (SKN_NAME_MAX + 64)
-/* Of a value, in a sentence: the names of all layers are one. */
+/* Bytes of a value that a message shows: the names of all layers are one
+ * value. */
 #define SHOWN 60
 
 /* --- writing -------------------------------------------------------------- */
@@ -23,7 +26,7 @@ static bool
 is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
 {
     return slot.kind == SKN_SLOT_NONE || slot.kind == SKN_SLOT_PATH ||
-           slot.kind == SKN_SLOT_SIZE || /* of memory */
+           slot.kind == SKN_SLOT_SIZE || /* sizes of memory */
            strcmp(option->name, "offload") == 0 ||
            (slot.kind == SKN_SLOT_TEXT && strcmp(option->name, "name") == 0) ||
            (strcmp(path, "links") == 0 && strcmp(option->name, "rate") == 0);
@@ -59,7 +62,7 @@ write_layer(FILE *file, const skn_model_layer_t *layer)
                   layer);
 }
 
-/* A section of the whole file, by its name. */
+/* Writes the section of the whole file that has this name. */
 static void
 write_part(FILE *file, const char *name, const skn_model_t *model)
 {
@@ -69,7 +72,7 @@ write_part(FILE *file, const char *name, const skn_model_t *model)
                           (const char *)model + part->offset);
 }
 
-/* Links have a rate in the plan only where a node hands over in time. */
+/* The plan uses the rate of links only where a node must hand over in time. */
 static bool
 has_notice(const skn_model_t *model)
 {
@@ -128,7 +131,7 @@ typedef struct setting_line {
     int key_bytes, value_bytes;
 } setting_line_t;
 
-/* The next one of *text; false at its end, or if it is none. */
+/* Reads the next line of *text; false at the end, or if it is not a setting. */
 static bool
 next_line(const char **text, setting_line_t *line)
 {
@@ -158,7 +161,8 @@ is_text(const char *text)
     return true;
 }
 
-/* Both are in the same order as a rule, so that it is the next one. */
+/* Finds the line with the key of `wanted`. Both texts usually have the same
+ * order, so the search begins at the next line. */
 static bool
 find(const char *text, const char **from, const setting_line_t *wanted,
      setting_line_t *found)
@@ -181,7 +185,7 @@ shown(int bytes)
     return bytes < SHOWN ? bytes : SHOWN;
 }
 
-/* Whether -o alone makes it the same. */
+/* Whether an -o option alone can make the setting equal on both machines. */
 static bool
 is_value(const setting_line_t *line)
 {

@@ -144,7 +144,7 @@ typedef struct skn_model_data {
 typedef struct skn_model_sampler {
     skn_sampler_choice_t kind;
     int64_t rows;            /* rows drawn for a batch besides the labels;
-                           * SKN_AUTO: auto */
+                              * SKN_AUTO: auto */
     bool labels;             /* the active set always has the batch's labels */
     int64_t tables, bits;    /* simhash, dwta; SKN_AUTO: auto */
     int64_t refresh_batches; /* SKN_AUTO: auto */
@@ -257,8 +257,7 @@ typedef struct skn_model_node {
     double speed;         /* of one of its cores, relative to other nodes' */
     double notice_s;      /* warning before it is taken away; 0: its rows need
                            * not pass its link by then */
-    bool
-        leaves; /* it only serves the checkpoint from which the run continues */
+    bool leaves;          /* it only serves the checkpoint of the resume */
 } skn_model_node_t;
 
 typedef struct skn_model_links {

@@ -26,7 +26,7 @@ typedef enum skn_slot_kind {
     SKN_SLOT_SIZE,  /* the same, in bytes; may have a unit in the file */
     SKN_SLOT_TEXT,  /* const char * */
     SKN_SLOT_PATH,  /* const char *, joined with the file's folder; "" and
-                      * the words of `choices` stay as they are */
+                     * the words of `choices` stay as they are */
     SKN_SLOT_CHOICE /* an enum in the order of `choices` */
 } skn_slot_kind_t;
 

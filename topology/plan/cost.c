@@ -1,4 +1,5 @@
-/* cost.c - the forecast of a plan over nodes.
+/* cost.c - computes and prints the forecast of a batch's cost for a plan over
+ * nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/cost.h"
 
@@ -11,8 +12,8 @@
 /* Operations that an optimizer spends on a weight: Adam's two moments, their
  * root and the step. */
 #define UPDATE_OPERATIONS 10.0
-/* Multiply and add, for the value, the gradient of the input, that of the
- * weight. */
+/* A multiplication and an addition each for the value, the gradient of the
+ * input and the gradient of the weight. */
 #define LAYER_OPERATIONS 6.0
 
 /* --- links --------------------------------------------------------------- */
@@ -67,8 +68,8 @@ value_bytes(skn_link_coding_t coding)
     return 4.0;
 }
 
-/* The share of samples with a label among a share of the labels, if labels are
- * spread like coins. */
+/* The share of samples that have a label among `share` of the labels, if each
+ * label is independently there with that probability. */
 static double
 positives_of(const skn_plan_t *plan, double share)
 {
@@ -82,7 +83,7 @@ share_of(const skn_plan_t *plan, size_t layer, uint32_t node)
            (double)skn_plan_outputs(plan, layer);
 }
 
-/* Adds what passes between layer `lower` and the one above. */
+/* Adds the bytes between layer `lower` and the one above. */
 static void
 add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
 {
@@ -165,8 +166,8 @@ add_work(const skn_plan_t *plan, size_t layer, skn_cost_t *cost)
 
 /* --- all together -------------------------------------------------------- */
 
-/* A node works while bytes are on their way, unless the window has it wait for
- * them. */
+/* A node works while bytes are on their way, unless the window makes it wait
+ * for them. */
 static double
 seconds_of(const skn_plan_t *plan, const skn_cost_node_t *node)
 {
@@ -175,7 +176,8 @@ seconds_of(const skn_plan_t *plan, const skn_cost_node_t *node)
                : node->work_seconds + node->link_seconds;
 }
 
-/* Whether the node could hold the whole model, as far as the file says. */
+/* Whether the node could hold the whole model by the memory that the file gives
+ * it. */
 static bool
 fits_alone(const skn_plan_t *plan, uint32_t node)
 {
@@ -234,7 +236,7 @@ size_text(double bytes, char text[32])
     return text;
 }
 
-/* Whom node `n` relays between, if there are two. */
+/* Prints the nodes that node `n` relays between, if there are two. */
 static void
 print_relayed(const skn_model_t *model, uint32_t n, FILE *file)
 {

@@ -1,8 +1,8 @@
-/* cost.h - what a batch costs the nodes of a plan: bytes on their links, and
- * seconds of work.
+/* cost.h - forecasts what a batch costs the nodes of a plan: bytes on their
+ * links, and seconds of work.
  *
- * A forecast from the plan alone, by formulas with stated assumptions; it
- * decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any thread.
+ * The forecast depends on the plan alone, by formulas with stated assumptions,
+ * and decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_COST_H
 #define TOPOLOGY_PLAN_COST_H
@@ -12,30 +12,33 @@
 #include "topology/plan/plan.h"
 
 /* Operations a second of one core. Measured: 58e9 for exact softmax on a Zen 3
- * with AVX2 (docs/concepts/samplers.md), less for whatever waits for memory. */
+ * with AVX2 (docs/concepts/samplers.md), less for operations that wait for memory. */
 #define SKN_COST_OPERATIONS 5e10
 /* d: the share of ReLUs that are open, before dropout closes some. */
 #define SKN_COST_OPEN 0.5
 
-/* What passes between a hidden layer and the one above it for a batch. */
+/* The traffic of a batch between a hidden layer and the one above it. */
 typedef struct skn_cost_layer {
     double rows, columns; /* samples, hidden units: B, H */
     double value_bytes;   /* of the coding: b */
-    bool scaled;          /* a scale a row goes with the values: int8, int4 */
+    bool scaled;          /* one scale a row is sent with the values: int8,
+                           * int4 */
     double open;          /* d: share of the values that are not zero */
     bool softmax;         /* the layer above is the output, with softmax */
-    bool late;        /* its shards normalise: one array, nobody below waits */
+    bool late;        /* the output's shards normalise: one array, and no layer
+                       * below waits for it */
     double positives; /* phi: share of samples with a label at a node */
 } skn_cost_layer_t;
 
-/* Where a node stands in it. */
+/* The part of one node in that traffic. */
 typedef struct skn_cost_place {
-    double share;       /* of the hidden units that it owns */
-    uint32_t parts;     /* that it sends for its shards above; 0: it has none */
-    uint32_t all_parts; /* that all nodes send */
+    double share;         /* of the hidden units that it owns */
+    uint32_t parts;       /* parts that it sends for its shards above; 0: it has
+                           * none */
+    uint32_t all_parts;   /* parts that all nodes send */
     uint32_t above_count; /* nodes that have shards above */
     uint32_t below_count; /* nodes that own hidden units */
-    uint32_t node_count;  /* nodes that have either */
+    uint32_t node_count;  /* nodes that have shards above or units below */
 } skn_cost_place_t;
 
 typedef struct skn_cost_bytes {
@@ -46,10 +49,10 @@ typedef struct skn_cost_bytes {
  * sum of both is 2 (N - 1) / N B H (1/8 + d b) for activations, 2 (N - 1) / N B
  * H d b (1 + phi) for gradients, 16 B (N - 1) for a softmax, 8 B (N - 1) (2 +
  * phi) for scales; phi is 0 without softmax, and where it is merged late, which
- * has 8 B (N - 1) for normalisers. That is where the shards of a node send one
- * part together; with reduction `fixed` they send one for each node of the
- * merge tree that covers them, and gradients, their scales and (m, z) are as
- * many times as much. */
+ * has 8 B (N - 1) for normalisers. This assumes that the shards of a node send
+ * one part together. With reduction `fixed` they send one part for each node of
+ * the merge tree that covers them, and the bytes of gradients, their scales and
+ * (m, z) grow by that factor. */
 skn_cost_bytes_t skn_cost_link(const skn_cost_layer_t *layer,
                                const skn_cost_place_t *place);
 
@@ -67,16 +70,17 @@ typedef struct skn_cost {
     skn_cost_node_t nodes[SKN_CLUSTER_NODES_MAX];
     double batch_seconds; /* of the slowest node */
     uint32_t slowest;
-    bool link_bound;      /* it is its link that is slow */
-    uint32_t alone;       /* the node with most cores ... */
-    double alone_seconds; /* ... and a batch on it alone */
-    bool use_one;         /* which is faster, and fits */
+    bool link_bound;      /* its link is what makes it slow */
+    uint32_t alone;       /* the node with most cores */
+    double alone_seconds; /* a batch on that node alone */
+    bool use_one;         /* that node alone is faster, and the model fits on
+                           * it */
 } skn_cost_t;
 
 /* Fills `cost` for a plan over nodes (node_count > 0). */
 void skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost);
-/* Prints it as comments for the head of a topology file; nothing for a plan of
- * one process. SKN_STORAGE when writing fails. */
+/* Prints the forecast as comments for the head of a topology file; nothing for
+ * a plan of one process. SKN_STORAGE when writing fails. */
 skn_status_t skn_cost_print(const skn_plan_t *plan, FILE *file,
                             skn_error_t *error);
 

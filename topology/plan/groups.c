@@ -1,10 +1,10 @@
-/* groups.c - limits of memory and of processor time, up the tree of control
- * groups.
+/* groups.c - reads limits of memory, processor time and threads up the tree of
+ * control groups.
  *
  * /proc/self/cgroup names the group of each hierarchy, /proc/self/mountinfo
  * where the hierarchy is mounted, and from which of its groups on. In a
- * container the name may be one of the host, which is not there: then what is
- * mounted is the container's own group. Kernel documentation:
+ * container the name may be one of the host, which does not exist there: then
+ * the mount point is the container's own group. Kernel documentation:
  * admin-guide/cgroup-v2.rst, "Memory Interface Files", "CPU Interface Files",
  * "PID Interface Files"; cgroup-v1/memory.rst, 5.2; scheduler/sched-bwc.rst.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,10 +21,10 @@
 #include "skein/limits.h"
 #include "topology/idle/idle_way.h"
 
-/* Version 1 says this, in pages, for "no limit". */
+/* Version 1 has this value, in pages, for "no limit". */
 #define NO_LIMIT_V1 (UINT64_MAX / 2 / 4096 * 4096)
 
-/* What the two versions call things. */
+/* The names of files and fields in one of the two versions. */
 typedef struct words {
     const char *limit, *pressed, *usage, *inactive, *active;
 } words_t;
@@ -45,7 +45,7 @@ open_in(const char *folder, const char *name)
     return bytes < (int)sizeof(path) ? fopen(path, "re") : NULL;
 }
 
-/* The number that a file is; false if it is none. */
+/* Reads a file that is one number; false if it is not. */
 static bool
 read_number(const char *folder, const char *name, uint64_t *number)
 {
@@ -56,7 +56,8 @@ read_number(const char *folder, const char *name, uint64_t *number)
     return found;
 }
 
-/* Pages of files in the group: they make room when memory is asked for. */
+/* Reads the bytes of cached file pages in the group, which the kernel reclaims
+ * when memory is needed. */
 static uint64_t
 read_reclaimable(const char *folder, const words_t *words)
 {
@@ -72,8 +73,8 @@ read_reclaimable(const char *folder, const words_t *words)
     return sum;
 }
 
-/* What the group of `folder` leaves, by itself. Above memory.high, of version
- * 2, everything that asks for memory is held up until it hardly moves. */
+/* Bytes that the group of `folder` alone leaves. Above memory.high, of version
+ * 2, the kernel throttles every allocation until the process hardly moves. */
 static double
 bytes_left(const char *folder, bool modern)
 {
@@ -94,7 +95,8 @@ bytes_left(const char *folder, bool modern)
 /* --- processor time ------------------------------------------------------ */
 
 /* Processing units that the group of `folder` may use: "max 100000" or "40000
- * 100000" in version 2; in version 1 two files, of which one says -1. */
+ * 100000" in version 2; in version 1 two files, of which one is -1 for no
+ * limit. */
 static double
 units_of(const char *folder, bool modern)
 {
@@ -112,7 +114,7 @@ units_of(const char *folder, bool modern)
                : INFINITY;
 }
 
-/* Threads and processes that the group of `folder` may still begin. */
+/* Threads and processes that the group of `folder` may still start. */
 static double
 threads_left(const char *folder, bool modern)
 {
@@ -124,8 +126,8 @@ threads_left(const char *folder, bool modern)
     return limit > usage ? (double)(limit - usage) : 0;
 }
 
-/* How long the group was held back by its quota so far, below 0: the least is
- * the one that was longest. */
+/* The negative of the time for which its quota throttled the group: the least
+ * value is then the longest time. */
 static double
 throttled_of(const char *folder, bool modern)
 {
@@ -146,12 +148,14 @@ throttled_of(const char *folder, bool modern)
 
 /* --- the tree ------------------------------------------------------------ */
 
-/* Where a hierarchy is: the group at its mount point, and that. */
+/* The place of a hierarchy: the group at its mount point, and the mount
+ * point. */
 typedef struct group_place {
     char group[SKN_IDLE_PATH_BYTES], mount[SKN_IDLE_PATH_BYTES];
 } group_place_t;
 
-/* Without a word of /proc/self/mountinfo it is where it is by custom. */
+/* If /proc/self/mountinfo does not list it, the customary mount point is
+ * used. */
 static void
 find_mount(const char *root, const char *controller, bool modern,
            group_place_t *place)
@@ -173,7 +177,8 @@ find_mount(const char *root, const char *controller, bool modern,
                    modern ? "" : "/", modern ? "" : controller);
 }
 
-/* The part of `group` below the group that is mounted; "" for that itself. */
+/* Returns the part of `group` below the group that is mounted; "" for that
+ * group itself. */
 static const char *
 below(const group_place_t *place, const char *group)
 {
@@ -185,9 +190,9 @@ below(const group_place_t *place, const char *group)
     return inside ? group + bytes : "";
 }
 
-/* Writes where the group stands, and returns the length of what is above all
- * groups: the root of what is mounted, which stands for it where it is not
- * there. */
+/* Writes the folder of the group, and returns the length of the part above all
+ * groups: the mount point, which is used for a group whose folder does not
+ * exist. */
 static size_t
 find_folder(const char *root, const group_place_t *place, const char *group,
             char folder[SKN_TEXT_MAX])
@@ -199,7 +204,7 @@ find_folder(const char *root, const group_place_t *place, const char *group,
     return strlen(root) + strlen(place->mount);
 }
 
-/* The folder above; false: there is none. */
+/* Replaces the folder by the one above; false if there is none. */
 static bool
 go_up(char *folder, size_t base)
 {
@@ -210,7 +215,7 @@ go_up(char *folder, size_t base)
     return true;
 }
 
-/* Whether the comma-separated `list` of controllers has `name` in it. */
+/* Whether the comma-separated `list` of controllers includes `name`. */
 static bool
 lists(const char *list, const char *name)
 {
@@ -222,8 +227,9 @@ lists(const char *list, const char *name)
     return false;
 }
 
-/* The next hierarchy of /proc/self/cgroup that has `controller` (version 1) or
- * all (version 2): whether it is of version 2, and its group, in `line`. */
+/* Finds the next hierarchy of /proc/self/cgroup that has `controller` (version
+ * 1) or all controllers (version 2): whether it is version 2, and its group, in
+ * `line`. */
 static bool
 next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
            bool *modern, char **group)
@@ -244,7 +250,8 @@ next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
     return false;
 }
 
-/* The least that any group says that we are in; INFINITY: none has a limit. */
+/* The least value over all groups that contain this process; INFINITY if none
+ * has a limit. */
 static double
 least_of(const char *root, const char *controller,
          double (*ask)(const char *folder, bool modern))

@@ -1,24 +1,26 @@
-/* groups.h - what the control groups of this process leave it.
+/* groups.h - the memory, processor time and threads that control groups leave
+ * to this process.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_GROUPS_H
 #define TOPOLOGY_PLAN_GROUPS_H
 
 #include <stdint.h>
 
-/* The least of what the limits of its group, and of those above it, leave
- * (memory.limit_in_bytes; memory.max and memory.high): pages of files, which
- * the kernel takes back, count as free. UINT64_MAX
- * without a limit. Version 1 and 2; `root` is "" but in tests, where the files
- * lie below it. Any thread. */
+/* The least memory that the limits of the process's group, and of those above
+ * it, leave (memory.limit_in_bytes; memory.max and memory.high). Pages of
+ * files, which the kernel can reclaim, count as free. UINT64_MAX without a
+ * limit. Version 1 and 2; `root` is "" except in tests, where the files are
+ * below it. Any thread. */
 uint64_t skn_groups_memory_bytes(const char *root);
-/* Processing units that it may use by the least quota of its group and of those
- * above it; 0 without one. `root` as above. Any thread. */
+/* Processing units that the process may use by the least quota of its group and
+ * of those above it; 0 without one. `root` as above. Any thread. */
 double skn_groups_units(const char *root);
-/* Threads and processes that its group, and those above it, may still begin;
+/* Threads and processes that its group, and those above it, may still start;
  * UINT64_MAX without a limit. As above. */
 uint64_t skn_groups_threads(const char *root);
-/* How long its group was held back by its quota, or one above it if that was
- * longer; summed over processing units; 0 if nothing says so. As above. */
+/* How long the quota of its group throttled it, or that of one above if that
+ * was longer; summed over processing units; 0 if no group reports it. As
+ * above. */
 uint64_t skn_groups_throttled_ns(const char *root);
 
 #endif

@@ -1,8 +1,9 @@
-/* plan_auto.c - every auto of a model file that says what is learnt, decided.
+/* plan_auto.c - resolves every `auto` of a model file that changes the
+ * training.
  *
- * The numbers come from the sweeps in docs/decisions (0003 and 0018); what they
- * may depend on is the data only, never the machine (but for shards). Each
- * choice writes down why, in the branch that makes it (reasons.h).
+ * The numbers come from the sweeps in docs/decisions (0003 and 0018). They may
+ * depend on the data only, never on the machine (except for shards). Each
+ * choice records its reason in the branch that makes it (reasons.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_auto.h"
 
@@ -11,30 +12,34 @@
 
 #include "actors/protocol/block.h"
 
-/* Up to here exact softmax costs no more than sampling would save. */
+/* Up to this many labels, exact softmax costs no more than sampling would
+ * save. */
 #define EXACT_SOFTMAX_LABELS_MAX 8192u
-/* Negatives drawn a batch beside the labels, a point of it: with 4 and with 16
- * P@1 of wnrel is less (docs/decisions/0018-auto-again.md). */
+/* Negatives drawn for a batch besides the labels, as a multiple of its points:
+ * with 4 and with 16, P@1 of wnrel is less
+ * (docs/decisions/0018-auto-again.md). */
 #define UNIFORM_TIMES 8
 /* Hidden slices narrower than this cost more in messages than they share. */
 #define SLICE_COLUMNS_MIN 32
-/* Where the width of layers and the size of batches change. */
+/* Numbers of points at which the width of layers and the size of batches
+ * change. */
 #define FEW_POINTS 4096
 #define SOME_POINTS 65536
 #define MANY_POINTS 4e6
-/* Points a label, of a set whose labels are rare. */
+/* Below this many points a label, labels are rare. */
 #define RARE_POINTS 5
-/* The same, where labels are hardly more than names of points. Of those, as
- * many as Adam is taken for: 6 GiB of an output layer of 512 units. */
+/* Below this many points a label, labels are hardly more than names of points.
+ * Adam is chosen for at most NAMES_MAX of them: 6 GiB of an output layer of 512
+ * units. */
 #define SINGLE_POINTS 2.5
 #define NAMES_MAX (1u << 20)
-/* The same, where they are seen often enough to do without smoothing. */
+/* From this many points a label, training does without smoothing. */
 #define SEVERAL_POINTS 20
-/* A ranker reads features: some of them, in a point that has few of all. */
+/* A ranker needs points with some features each, out of many more. */
 #define RANKED_FEATURES_MIN 4
 #define RANKED_LABELS_MIN 1000
-/* What `train.patience` is where points are held back: one epoch is noise, two
- * a coincidence. */
+/* `train.patience` where points are held back: one epoch without progress is
+ * noise, two a coincidence. */
 #define PATIENCE 3
 
 /* --- what the data are like ----------------------------------------------- */
@@ -57,9 +62,10 @@ points_per_label(const skn_plan_data_t *data)
                : 1.0;
 }
 
-/* Labels that are hardly more than names of points, and many: with a negative
- * for every 85 of them, as in sets of better known labels, a point hardly ever
- * meets those that it is taken for (decision 0025). */
+/* Whether there are many labels that are hardly more than names of points. With
+ * a negative for every 85 of them, as in sets whose labels have more points, a
+ * point hardly ever meets the labels that it is mistaken for (decision
+ * 0025). */
 static bool
 has_names(const skn_plan_data_t *data)
 {
@@ -68,7 +74,7 @@ has_names(const skn_plan_data_t *data)
            points_per_label(data) < SINGLE_POINTS;
 }
 
-/* Many labels, of few points each. */
+/* Whether there are many labels with few points each. */
 static bool
 has_rare_labels(const skn_plan_data_t *data)
 {
@@ -95,7 +101,7 @@ why_labels(skn_why_t why, const skn_plan_data_t *data, const char *what)
 
 /* --- how long, and by what steps ------------------------------------------ */
 
-/* An epoch has 64 batches at least, where that leaves 32 points to each. */
+/* An epoch has at least 64 batches, if each then has 32 points or more. */
 static int64_t
 auto_batch_rows(const skn_plan_data_t *data, skn_why_t why)
 {
@@ -128,8 +134,8 @@ auto_batch_rows(const skn_plan_data_t *data, skn_why_t why)
     return rows;
 }
 
-/* About 4 million samples in all, and 1,000 batches: what rates and widths of
- * shorter runs are measured by. */
+/* About 4 million samples in all, and 1,000 batches: rates and widths of
+ * shorter runs are scaled from this. */
 static int64_t
 usual_epochs(double points, int64_t batch_rows)
 {
@@ -138,7 +144,7 @@ usual_epochs(double points, int64_t batch_rows)
     return epochs > steps ? epochs : steps;
 }
 
-/* Which of the two bounds it is, and which of its ends. */
+/* Names the bound that decided, and which of its ends. */
 static void
 why_usual(skn_why_t why, double points, int64_t batch_rows)
 {
@@ -154,9 +160,9 @@ why_usual(skn_why_t why, double points, int64_t batch_rows)
                           : "they make about 4 million samples");
 }
 
-/* Many labels with many points each have more to be learnt, and are learnt by
- * heart later: half as long again. Names of points are met among others so
- * seldom that they, too, gain from more epochs: a third. */
+/* Many labels with many points each take longer to learn, and are overfitted
+ * later: half as many epochs again. Labels that are names of points are seldom
+ * drawn among so many that they, too, gain from more epochs: a third. */
 static int64_t
 auto_epochs(const skn_plan_data_t *data, int64_t batch_rows, skn_why_t why)
 {
@@ -196,8 +202,9 @@ skn_plan_longer_steps(double shorter)
     return times < 1 ? 1 : times > 1.8 ? 1.8 : times;
 }
 
-/* The decimal fraction of twelve digits where a product is one but for its last
- * bit: a person reads 0.09, and who writes that in a file gets this run. */
+/* Rounds a product, whose last bit may differ, to a decimal fraction of twelve
+ * digits: the report then shows 0.09, and a file with that value gives this
+ * same run. */
 static double
 round_rate(double rate)
 {
@@ -235,7 +242,7 @@ auto_rate(const skn_plan_data_t *data, const skn_model_train_t *train,
     return round_rate(rate);
 }
 
-/* Decisions 0019 and 0025. A rate without a kind is one of Adam's. */
+/* Decisions 0019 and 0025. A rate without a kind is taken as Adam's. */
 static skn_optimizer_kind_t
 auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model,
                skn_why_t why)
@@ -247,7 +254,7 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model,
         skn_why(why, "a rate without a kind is one of adam's");
         return SKN_OPTIMIZER_ADAM;
     }
-    /* A file for moments is asked for by who wants moments. */
+    /* `offload: file` implies an optimizer with moments. */
     if (train->optimizer.offload == SKN_OFFLOAD_FILE) {
         skn_why(why, "only adam has moments to offload");
         return SKN_OPTIMIZER_ADAM;
@@ -301,8 +308,8 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train,
 
 /* --- how many ------------------------------------------------------------- */
 
-/* What one network alone can be trained for, and no ranker or others beside it;
- * false: nothing of the kind. */
+/* Whether the file sets a key that restricts the run to one network without a
+ * ranker; `why` names the key. */
 static bool
 is_restricted(const skn_model_t *model, skn_why_t why)
 {
@@ -316,8 +323,8 @@ is_restricted(const skn_model_t *model, skn_why_t why)
     return given != NULL;
 }
 
-/* Decision 0027: what a network has forgotten of a label's few points can still
- * be read off their features, if there are some of them. */
+/* Decision 0027: the features of a label's few points still identify it where a
+ * network has forgotten them, if the points have some features each. */
 static int64_t
 auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model,
                   skn_why_t why)
@@ -350,9 +357,9 @@ auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model,
     return 0;
 }
 
-/* Decision 0026: what several networks that know rare labels by heart say
- * together is worth more; that of trees beside one is worth more still, and
- * costs less (0027). */
+/* Decision 0026: several networks that overfit rare labels are worth more
+ * together; trees beside one network are worth more still, and cost less
+ * (0027). */
 static int64_t
 auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model,
               skn_why_t why)
@@ -427,7 +434,7 @@ skn_plan_auto_train(const skn_plan_data_t *data, skn_model_t *model,
 /* --- samplers ------------------------------------------------------------- */
 
 /* Decision 0021. Where nearly all labels have a point or two, their frequency
- * tells nothing. */
+ * has no information. */
 static skn_sampler_choice_t
 auto_sampler(const skn_plan_data_t *data, skn_why_t why)
 {
@@ -446,7 +453,8 @@ auto_sampler(const skn_plan_data_t *data, skn_why_t why)
     return SKN_SAMPLER_LOG_UNIFORM;
 }
 
-/* Functions of a key of 3 bits each: no more than make 64 buckets a label. */
+/* Hash functions of a key, 3 bits each: no more than make 64 buckets a
+ * label. */
 static int64_t
 auto_dwta_bits(const skn_plan_data_t *data)
 {
@@ -456,10 +464,10 @@ auto_dwta_bits(const skn_plan_data_t *data)
     return bits;
 }
 
-/* Of the part that a key is in; the key itself has the rest. */
+/* Bytes of the part before a key; the key itself has the rest. */
 #define PART_BYTES (SKN_REASON_KEY_BYTES - 32u)
 
-/* What is decided for a part of the model: the rest of its keys. */
+/* The part of the model being resolved: where its keys and reasons go. */
 typedef struct deal {
     skn_reasons_t *reasons;
     const char *path; /* "model.layers.output" */
@@ -473,7 +481,7 @@ note(const deal_t *part, const char *key, const char *why)
     skn_reasons_add(part->reasons, whole, why);
 }
 
-/* `auto` of a number: whether it was. */
+/* Sets a number that is `auto`; returns whether it was. */
 static bool
 decide(const deal_t *part, const char *key, int64_t *value, int64_t chosen,
        const char *why)
@@ -499,14 +507,14 @@ resolve_rows(const skn_plan_data_t *data, int64_t batch_rows,
                              : "8 a point of a batch");
     if (sampler->rows <= (int64_t)data->labels)
         return;
-    /* More than there are would be drawn for nothing. */
+    /* Draws beyond the number of labels would be wasted. */
     sampler->rows = (int64_t)data->labels;
     if (decided)
         note(part, "rows", "all labels that there are");
 }
 
-/* Only what means something for the kind: the rest stays `auto`, so that the
- * resolved model is a model file that the checker takes. */
+/* Resolves only options that have a meaning for the kind: the rest stay `auto`,
+ * so that the checker accepts the resolved model as a model file. */
 static void
 resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
                 skn_model_sampler_t *sampler, const deal_t *part)
@@ -541,7 +549,7 @@ skn_plan_has_index(const skn_model_sampler_t *sampler)
 
 /* --- layers --------------------------------------------------------------- */
 
-/* Of decision 0018, which has the measurements behind all of these. */
+/* Decision 0018 has the measurements behind all of these. */
 static double
 auto_smoothing(const skn_plan_data_t *data, skn_why_t why)
 {
@@ -553,7 +561,8 @@ auto_smoothing(const skn_plan_data_t *data, skn_why_t why)
     return 0.1;
 }
 
-/* How short a run is: at most half of the usual epochs, or three quarters. */
+/* The length of a run: BRIEF is at most half of the usual epochs, SHORTER three
+ * quarters. */
 typedef enum brevity {
     WHOLE_DATA,
     SHORTER,
@@ -577,8 +586,8 @@ why_brief(skn_why_t why, const skn_model_train_t *train, const char *of_what)
             train->epochs == 1 ? " is" : "s are", of_what);
 }
 
-/* Few points can afford a wide layer, and most of it dropped, in a run that is
- * long enough. */
+/* With few points, a wide layer is affordable, with most of it dropped, in a
+ * run that is long enough. */
 static int64_t
 auto_units(const skn_plan_data_t *data, const skn_model_train_t *train,
            skn_why_t why)

@@ -1,4 +1,5 @@
-/* plan_auto.h - the choices of `auto`, each with its reason.
+/* plan_auto.h - resolves each `auto` of a model, with the reason for the
+ * choice.
  *
  * Private to topology/plan/plan_make.c, which calls them in this order.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,16 +8,16 @@
 
 #include "topology/plan/plan.h"
 
-/* How long, in what steps, how many networks. */
+/* Chooses batch size, epochs, optimizer, rate and the number of networks. */
 void skn_plan_auto_train(const skn_plan_data_t *data, skn_model_t *model,
                          skn_reasons_t *reasons);
-/* How sums are merged, and how links code what they carry. */
+/* Chooses how sums are merged, and the coding of links. */
 void skn_plan_auto_ways(const skn_plan_t *plan, skn_model_t *model,
                         skn_reasons_t *reasons);
-/* A layer of the model, and the sampler of its last one. */
+/* Chooses the values of a layer, and of the sampler if it is the last one. */
 void skn_plan_auto_layer(const skn_plan_t *plan, const skn_model_t *model,
                          skn_model_layer_t *layer, skn_reasons_t *reasons);
-/* The formats that are computed in, and kept. */
+/* Chooses the number formats of arithmetic and of stored weights. */
 void skn_plan_auto_numbers(skn_model_t *model, skn_model_layer_t *output,
                            skn_reasons_t *reasons);
 

@@ -1,15 +1,15 @@
-/* plan_auto_formats.c - what `auto` chooses of how numbers are kept, summed and
- * sent, each with its reason. Declared in plan_auto.h.
+/* plan_auto_formats.c - resolves `auto` for the formats in which numbers are
+ * stored, summed and sent, each with its reason. Declared in plan_auto.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_auto.h"
 
 #include <stdio.h>
 
-/* Hidden units from which products are the greater part of a batch. */
+/* From this many hidden units on, products take the greater part of a batch. */
 #define WIDE_UNITS 256
 
-/* Between nodes it is bytes that cost (decision 0011); within a process it is
- * the wait. */
+/* Between nodes the cost is bytes (decision 0011); within a process it is
+ * waiting. */
 static void
 resolve_merge(const skn_plan_t *plan, skn_model_train_t *train,
               skn_reasons_t *reasons)
@@ -27,8 +27,8 @@ resolve_merge(const skn_plan_t *plan, skn_model_train_t *train,
     skn_reasons_add(reasons, "train.merge", why);
 }
 
-/* Wide layers are bound by their products. Sums of rounded factors have other
- * bits on each kind of processor. */
+/* Wide layers are bound by their products. Sums of rounded factors have
+ * different bits on each kind of processor. */
 static void
 resolve_precision(skn_model_t *model, skn_reasons_t *reasons)
 {
@@ -73,7 +73,8 @@ resolve_weights(const skn_model_t *model, skn_model_layer_t *output,
     skn_reasons_add(reasons, path, why);
 }
 
-/* What is rounded on its way differs with the number of nodes. */
+/* Numbers are rounded on links only, so the result depends on the number of
+ * nodes. */
 static void
 resolve_links(const skn_plan_t *plan, skn_model_t *model,
               skn_reasons_t *reasons)

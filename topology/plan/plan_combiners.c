@@ -1,13 +1,14 @@
-/* plan_combiners.c - who sends what a layer's shards tell of a batch.
+/* plan_combiners.c - decides which nodes combine the parts of their shards of a
+ * layer, and writes their combiners.
  *
  *     node a   output.0 ─┐
  *              output.1 ─┴─▶ combiner.0 ─┬─▶ embedding.*, output.*
  *     node b   output.2 ─────────────────┘
  *
- * A node that has several shards of a layer sends one part for all of them,
- * where the parts cross links at all; a shard that is alone on its node sends
- * its own. With reduction `fast` each of these senders is a leaf of the tree
- * that the parts are merged in; with `fixed` leaves are blocks of rows.
+ * A node that has several shards of a layer sends one part for all of them, if
+ * parts of that layer cross links at all; a shard that is alone on its node
+ * sends its own. With reduction `fast` each of these senders is a leaf of the
+ * tree in which the parts are merged; with `fixed`, leaves are blocks of rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -23,8 +24,8 @@ is_fixed(const skn_plan_t *plan)
     return plan->model->train.reduction == SKN_REDUCTION_FIXED;
 }
 
-/* The first shard of a layer that is on `node`, or on one behind it: nodes
- * ascend with the shards. */
+/* The first shard of a layer on `node` or on a later one: nodes ascend with the
+ * shards. */
 static uint32_t
 shard_from(const skn_plan_t *plan, size_t layer, uint32_t node)
 {
@@ -56,7 +57,7 @@ skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node)
            shards_on(plan, layer, node, &first) > 1;
 }
 
-/* What the shards below `end`, which is the first of a sender, send as. */
+/* The number of senders for the shards below `end`, which begins a sender. */
 static uint32_t
 senders_before(const skn_plan_t *plan, size_t layer, uint32_t end)
 {
@@ -98,7 +99,8 @@ skn_plan_leaves(const skn_plan_t *plan, size_t layer)
                                              : skn_slice_blocks(units);
 }
 
-/* The first leaf behind a row of a layer, with reduction `fixed`. */
+/* The first leaf at or after the first row of a shard, with reduction
+ * `fixed`. */
 static uint32_t
 leaf_at(const skn_plan_t *plan, size_t layer, uint32_t shard)
 {
@@ -186,7 +188,7 @@ skn_wire_senders(wire_t *wire, uint32_t layer)
     names->at[0] = wire->stem[layer];
     names->at[1] = NULL;
     if (skn_plan_senders(plan, layer) == shards)
-        return names->at; /* all of them, each for itself */
+        return names->at; /* every shard sends for itself */
     for (uint32_t s = 0; s < shards; s++) {
         uint32_t first, node = skn_plan_seat(plan, layer, s).node;
         char *name = names->text[count];
@@ -204,7 +206,8 @@ skn_wire_senders(wire_t *wire, uint32_t layer)
     return names->at;
 }
 
-/* What the shards of a node send goes to their combiner: `credit` of them. */
+/* Adds a pipe from the shards of a node to their combiner, with `credit`
+ * messages. */
 static void
 pipe_to_combiner(wire_t *wire, uint32_t layer, uint32_t node,
                  const char *message, uint32_t credit)

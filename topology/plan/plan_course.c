@@ -1,4 +1,4 @@
-/* plan_course.c - the actors of a plan that lead it: source, evaluator,
+/* plan_course.c - writes the actors that lead a plan's run: source, evaluator,
  * course, checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_parts.h"

@@ -1,19 +1,20 @@
-/* plan_keepers.c - who keeps checkpoints where each node has its own folder.
+/* plan_keepers.c - writes the keepers of checkpoints and their pipes, where
+ * each node has its own folder.
  *
  *     owners of node n ─tensor, chunk─▶ keeper.n, keeper.n+1, ... (copies)
  *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
- *     keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0       the steps
- *     keeper.* ─holding, fetch, fetched─▶ keeper.*     what one has not
+ * keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0 the steps
+ * keeper.* ─holding, fetch, fetched─▶ keeper.* what one has not
  *
- * The nodes stand in a ring: the copies of the last are with the first. Nodes
- * that leave stand behind it: their keepers get nothing, and give what they
- * hold of the checkpoint that the run goes on from.
+ * The nodes form a ring: the copies of the last are on the first. Nodes that
+ * leave are not in it: their keepers receive nothing, and send the files that
+ * they have of the checkpoint from which the run continues.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "topology/plan/plan_parts.h"
 
-/* Names of owners of one node, or of keepers. */
+/* The names of the owners on one node, or of keepers. */
 typedef struct names {
     char text[SKN_SHARD_MAX + 1][64];
     const char *at[SKN_SHARD_MAX + 2];
@@ -39,7 +40,7 @@ add_name(names_t *names, const char *stem, uint32_t number)
     names->at[++names->count] = NULL;
 }
 
-/* Who sends state from node `node`. */
+/* Lists the owners on node `node`, which send its state. */
 static void
 list_owners(const wire_t *wire, uint32_t node, names_t *names)
 {
@@ -106,7 +107,8 @@ pipe_peers(wire_t *wire, const char *from, const char *to, const char *message,
     skn_draft_pipe(wire->draft, &pipe);
 }
 
-/* By the number of the node that it is for. */
+/* Adds a pipe between keepers, scattered by the number of the receiving
+ * node. */
 static void
 pipe_parts(wire_t *wire, const char *message)
 {
@@ -127,7 +129,8 @@ pipe_parts(wire_t *wire, const char *message)
     skn_draft_pipe(wire->draft, &pipe);
 }
 
-/* The state of a node's owners, to the keepers that have it. */
+/* Adds the pipes for the state of a node's owners, to the keepers that store
+ * it. */
 static void
 pipe_state(wire_t *wire, uint32_t node, names_t *owners, names_t *keepers)
 {

@@ -1,5 +1,5 @@
-/* plan_layers.c - the actors of a plan that compute: the shards of each layer,
- * and the updaters and table builders beside them.
+/* plan_layers.c - writes the actors of a plan that compute: the shards of each
+ * layer, and the updaters and table builders beside them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
@@ -22,8 +22,9 @@ static const char *const optimizer_words[] = { SKN_OPTIMIZERS(WORD_OF) };
 static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 #undef WORD_OF
 
-/* Leaves of the tree of the parts that come down to a hidden layer: that of the
- * output shards, or of the dense layer above. The output's own is its tree. */
+/* Leaves of the tree of the parts that a hidden layer receives from above: from
+ * the output shards, or from the dense layer above. The output's own is its
+ * tree. */
 static uint32_t
 leaves_above(const wire_t *wire, uint32_t layer)
 {
@@ -46,11 +47,11 @@ set_shared(wire_t *wire, uint32_t layer, double dropout)
     skn_wire_text(wire, "updates", update_words[train->updates]);
     skn_wire_text(wire, "huge_pages",
                   wire->model->resources.huge_pages ? "true" : "false");
-    if (layer > 0) /* the first has no matrix product */
+    if (layer > 0) /* the first layer has no matrix product */
         skn_wire_text(wire, "precision", precision_words[train->precision]);
 }
 
-/* Gradients that leave a node are sent for open units alone. */
+/* Gradients that leave a node are sent for open units only. */
 static void
 set_packed(wire_t *wire, uint32_t layer)
 {
@@ -58,7 +59,7 @@ set_packed(wire_t *wire, uint32_t layer)
         skn_wire_text(wire, "packed", "true");
 }
 
-/* Where some parts are combined, leaves are not numbered as shards are. */
+/* If some parts are combined, leaves are not numbered like shards. */
 static void
 set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
 {
@@ -68,7 +69,7 @@ set_leaf(wire_t *wire, uint32_t layer, uint32_t shard)
         skn_wire_int(wire, "leaf", skn_plan_leaf(wire->plan, layer, shard));
 }
 
-/* Where an updater's rows lie in their layer. */
+/* The place of an updater's rows in their layer. */
 typedef struct layer_place {
     uint32_t layer, shard;
     uint64_t row_first, rows, column_first, width;
@@ -76,9 +77,10 @@ typedef struct layer_place {
     bool bias_row;
 } layer_place_t;
 
-/* One-vs-all starts from how often a sample has a label, any of them. Biases of
- * 0 would say every second time: steps that only teach every row not to fire
- * spoil the hidden vectors first, and nearly all of their units stay open. */
+/* One-vs-all starts from the frequency of labels over all samples. Biases of 0
+ * would predict every label for every second sample: the steps that only teach
+ * every row not to fire would spoil the hidden vectors first, and nearly all of
+ * their units stay open. */
 static double
 first_bias(const wire_t *wire, const skn_model_layer_t *layer)
 {
@@ -135,7 +137,7 @@ add_updater(wire_t *wire, const layer_place_t *place)
         skn_wire_text(
             wire, "offload",
             skn_plan_offload_path(wire->model, wire->start->run_path));
-    /* What shards are cut at, from the layer's size alone. */
+    /* The block at which shards are cut depends on the layer's size alone. */
     skn_wire_int(wire, "ledger",
                  layer->output ? skn_block_rows(place->global_rows)
                                : SKN_SLICE_COLUMNS);
@@ -208,7 +210,8 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
     add_updater(wire, &place);
 }
 
-/* What is left at auto means nothing for the sampler. */
+/* A value that is still `auto` has no meaning for the sampler, and is left
+ * out. */
 static void
 set_known(wire_t *wire, const char *name, int64_t value)
 {
@@ -218,7 +221,7 @@ set_known(wire_t *wire, const char *name, int64_t value)
 
 #define SET_KNOWN(name) set_known(wire, #name, sampler->name)
 
-/* SKN_SAMPLER_OPTIONS: the output shard and its builder have them alike. */
+/* SKN_SAMPLER_OPTIONS: the same for the output shard and its builder. */
 static void
 set_sampler(wire_t *wire, const skn_model_sampler_t *sampler)
 {

@@ -1,8 +1,8 @@
-/* plan_make.c - from a model file and its data to a plan: every auto is
+/* plan_make.c - makes a plan from a model file and its data, with every `auto`
  * decided.
  *
- * This file owns: what the data say, which cores there are, and where moments
- * lie. What is learnt, and why, is decided in plan_auto.c.
+ * This file determines the statistics of the data, the cores to use, and where
+ * moments are stored. plan_auto.c decides how the model is trained.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan.h"
 
@@ -50,8 +50,9 @@ take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
         data->note_count++;
 }
 
-/* Whether the model file asks for fewer than the header of its training file
- * promises. Indices in the lines were compared as they were read. */
+/* Refuses a model file that asks for fewer than the header of its training file
+ * promises. Indices in the lines were checked against the header when they were
+ * read. */
 static skn_status_t
 check_count(const char *path, uint32_t file, int64_t asked, const char *noun,
             skn_error_t *error)
@@ -170,8 +171,8 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
         plan->units = (uint32_t)cores->limit;
 }
 
-/* Results do not depend on it, so that what this machine has may decide; for
- * several nodes it is what the file allows them. */
+/* Results do not depend on offload, so this machine's memory may decide; with
+ * several nodes, the memory that the file allows them. */
 static void
 resolve_offload(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
 {
@@ -216,7 +217,7 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     deal_units(plan, unit_count);
     skn_plan_auto_train(&plan->data, model, &plan->reasons);
     skn_plan_auto_ways(plan, model, &plan->reasons);
-    /* The reader made the layers; they are ours to complete. */
+    /* The reader made the layers; the plan may complete them. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
     for (size_t k = 0; k < model->layer_count; k++)
         skn_plan_auto_layer(plan, model, &layers[k], &plan->reasons);

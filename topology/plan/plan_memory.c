@@ -1,4 +1,5 @@
-/* plan_memory.c - what a plan's actors will hold, in all and on each node.
+/* plan_memory.c - estimates the memory of a plan's actors, in all and on each
+ * node.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -38,8 +39,8 @@ is_offloaded(const skn_model_t *model)
            model->train.optimizer.offload == SKN_OFFLOAD_FILE;
 }
 
-/* What the rows of layer `number` take in memory: the updaters', with their
- * moments if they are there, and the shards' copies. */
+/* Memory of the rows of layer `number`: the updaters' rows, with their moments
+ * unless these are offloaded, and the shards' copies. */
 static uint64_t
 rows_bytes(const skn_model_t *model, size_t number, uint64_t rows,
            uint32_t width)
@@ -74,16 +75,16 @@ known(int64_t value)
     return value == SKN_AUTO ? 0 : (uint64_t)value;
 }
 
-/* Rows that a batch of `batch` points draws by the index of `sampler`, each as
- * often as it is drawn: hash tables give a list a point. */
+/* Rows that a batch of `batch` points draws by the index of `sampler`, repeats
+ * included: hash tables give one list for each point. */
 static double
 hard_draws(const skn_model_sampler_t *sampler, double rows, double batch)
 {
     return skn_plan_has_index(sampler) ? batch * rows : 0.0;
 }
 
-/* The tables of one index over `rows` rows: numbers of 4 bytes, as they are
- * built and as they travel (tables.h). */
+/* Numbers, of 4 bytes each, in the tables of one index over `rows` rows, as
+ * they are built and sent (tables.h). */
 static double
 index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
 {
@@ -94,8 +95,8 @@ index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
     return tables * (2.0 * rows + shards * ldexp(1.0, bits));
 }
 
-/* What `shards` samplers and their builders keep by row, and the index that one
- * computes with, the next one, and the one that is being built. */
+/* Memory that `shards` samplers and their builders keep by row, and three
+ * indexes: the one in use, the next one, and the one being built. */
 static double
 sampler_bytes(const skn_model_sampler_t *sampler, double rows, double shards)
 {
@@ -104,9 +105,9 @@ sampler_bytes(const skn_model_sampler_t *sampler, double rows, double shards)
     return sampler->kind == SKN_SAMPLER_LOG_UNIFORM ? 12.0 * rows : 0.0;
 }
 
-/* What the shards of the output layer on a node keep by row, beside the rows:
- * where each is in a list, the sampler, and the builder's copy of the rows
- * with those that are on their way to it. */
+/* Memory that the output shards on a node keep by row, beside the rows: the
+ * position of each row in a list, the sampler, and the builder's copy of the
+ * rows with those that are on their way to it. */
 static uint64_t
 listed_bytes(const skn_plan_t *plan, uint64_t rows, uint32_t shards)
 {
@@ -136,10 +137,10 @@ shards_on(const skn_plan_t *plan, size_t layer, uint32_t node)
     return count;
 }
 
-/* What a node that reads keeps of the data: the files' copies, as they are
- * mapped; the numbers of points, twice for training; a place a feature, also
- * with each first-layer shard; the labels' marks; and the propensities, where
- * it evaluates. */
+/* Memory for the data on a node that reads: the mapped copies of the files; the
+ * numbers of points, twice for training; a number for each feature, also with
+ * each first-layer shard; the labels' marks; and the propensities, if it
+ * evaluates. */
 static uint64_t
 data_bytes(const skn_plan_t *plan, uint32_t node)
 {
@@ -153,8 +154,9 @@ data_bytes(const skn_plan_t *plan, uint32_t node)
 
 /* --- layers --------------------------------------------------------------- */
 
-/* Rows of the output layer that a batch computes for a point, and those that
- * it touches in all: so many draws at random meet so many different ones. */
+/* The rows of the output layer that a batch computes for one point, and the
+ * distinct rows that it touches in all: the expected number of different rows
+ * among random draws. */
 static void
 count_active(const skn_plan_t *plan, const skn_model_layer_t *layer,
              double units, double *active, double *touched)
@@ -172,8 +174,8 @@ count_active(const skn_plan_t *plan, const skn_model_layer_t *layer,
     *touched = fmin(rows + shared + units * -expm1(-hard / units), units);
 }
 
-/* What layer `number` takes where `count` of its units are: rows, logits of the
- * batches in flight, gradients, activations, which all nodes have. */
+/* Memory of layer `number` for `count` of its units: rows, logits of the
+ * batches in flight, gradients, and activations, which all nodes have. */
 static uint64_t
 layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
 {
@@ -194,11 +196,11 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
     count_active(plan, layer, (double)units, &active, &touched);
     active *= (double)count / (double)units;
     touched *= (double)count / (double)units;
-    /* each shard's v of the whole layer below, whatever its own rows */
+    /* each shard's v of the whole layer below, regardless of its own rows */
     if (model->train.merge == SKN_MERGING_LATE && count > 0)
         bytes += flights * batch * below * 4;
-    /* logits, and lists where each point has its own; row gradients and copies
-     * on their way */
+    /* logits, and lists if each point has its own; row gradients and copies on
+     * their way */
     bool lists = skn_plan_has_index(&layer->sampler);
     uint64_t stride = skn_strips_stride(batch);
     return bytes +
@@ -208,7 +210,7 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
                       touched * (double)(below + 1) * 4.0);
 }
 
-/* Moments of `node` that are in files: as many as its memory holds rows. */
+/* Moments of `node` that are in files: one set for each row in its memory. */
 static uint64_t
 offload_bytes(const skn_plan_t *plan, uint32_t node)
 {
@@ -243,7 +245,7 @@ node_bytes(const skn_plan_t *plan, uint32_t node)
 
 /* --- after training ------------------------------------------------------- */
 
-/* The rows of all networks, as a predictor holds them. */
+/* Memory of the rows of all networks in a predictor. */
 static uint64_t
 predictor_bytes(const skn_plan_t *plan)
 {
@@ -258,8 +260,9 @@ predictor_bytes(const skn_plan_t *plan)
     return bytes;
 }
 
-/* Of the trees, at most: half of the network's parameters as weights, and the
- * few that each row keeps in any case; some more nodes than labels. */
+/* The most memory of the trees: half of the network's parameters as weights,
+ * and the few weights that each row keeps in any case; somewhat more nodes than
+ * labels. */
 static uint64_t
 ranker_bytes(const skn_plan_t *plan)
 {
@@ -276,9 +279,10 @@ ranker_bytes(const skn_plan_t *plan)
     return skn_ranker_bytes(&most);
 }
 
-/* While a ranker is fitted (rank.c, ranker_fit.c): the network with its index
- * is asked, and then rows are fitted, and gathered, which takes them twice;
- * while all of it is scored, it is there with the units of all networks. */
+/* Peak memory while a ranker is fitted (rank.c, ranker_fit.c): first the
+ * network with its index predicts; then rows are fitted and gathered, which
+ * takes them twice; while the whole is scored, the ranker is there with the
+ * units of all networks. */
 static uint64_t
 after_bytes(const skn_plan_t *plan)
 {
@@ -350,7 +354,7 @@ check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
                          "or take fewer model.layers.hidden.units");
 }
 
-/* Nodes that share one machine. */
+/* Checks the sum for nodes that share one machine. */
 static skn_status_t
 check_sum(const skn_plan_t *plan, skn_error_t *error)
 {

@@ -1,11 +1,10 @@
-/* plan_nodes.c - who gets what: the shards of a layer dealt to the cores of all
- * nodes.
+/* plan_nodes.c - deals the shards of each layer to the cores of all nodes.
  *
- * Cores are counted through all nodes, node by node; shard s of S stands on
- * core s C / S of C. So there is a shard a core as a rule, a node gets by its
- * cores, and the shards of a node are neighbours: one stretch of rows. Rows of
- * the output layer are dealt by the nodes' weights (plan_weights.c), hidden
- * units evenly.
+ * Cores are numbered over all nodes, node by node; shard s of S is on core s C
+ * / S of C. So there is usually one shard a core, a node gets shards in
+ * proportion to its cores, and the shards of a node are neighbours: one range
+ * of rows. Rows of the output layer are dealt by the nodes' weights
+ * (plan_weights.c), hidden units evenly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
 #include "actors/protocol/cuts.h"
@@ -32,7 +31,8 @@ skn_plan_outputs(const skn_plan_t *plan, size_t layer)
     return wanted->output ? plan->data.labels : (uint64_t)wanted->units;
 }
 
-/* One for each, if there are enough, and the others by the nodes' weights. */
+/* The first block of a shard: each shard gets one block, if there are enough,
+ * and the others are dealt by the nodes' weights. */
 static uint64_t
 first_block(const skn_plan_t *plan, uint64_t units, uint32_t shards,
             uint32_t shard)

@@ -1,4 +1,4 @@
-/* plan_pipes.c - the pipes of a plan.
+/* plan_pipes.c - writes the pipes of a plan's training loop.
  *
  *   source ─batch─▶ embedding.* ─activation─▶ output.* ◀─partition─▶ output.*
  *     │               ▲ ▲ └─gradient─▶ up_hidden.*  │ └─gradient─▶ up_output.*
@@ -7,8 +7,8 @@
  *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
  *   course ─go─▶ source ─reached─▶ course ─save─▶ up_*, checkpointer
  *
- * Further hidden layers are dense.* between embedding and output. What output
- * and dense shards of one node send down may go through a combiner.
+ * Further hidden layers are dense.* between embedding and output. The parts
+ * that output and dense shards of one node send down may pass a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_parts.h"
@@ -50,7 +50,7 @@ pipe_one(wire_t *wire, const char *from, const char *to, const char *message,
     pipe_add(wire, &sender, &receiver, message, pattern, wire->credit, peer);
 }
 
-/* How activations and their gradients travel between nodes. */
+/* The coding of activations and their gradients between nodes. */
 static const char *
 coding_of(const wire_t *wire)
 {
@@ -79,7 +79,8 @@ pipe_up(wire_t *wire, uint32_t lower)
     skn_draft_pipe(wire->draft, &pipe);
 }
 
-/* Gradients go down cut by the columns of the layer below. */
+/* Adds the pipe of gradients to the layer below, cut by that layer's
+ * columns. */
 static void
 pipe_down(wire_t *wire, uint32_t upper, const char *message)
 {
@@ -107,8 +108,8 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     skn_draft_pipe(wire->draft, &pipe);
 }
 
-/* (m, z) of a softmax, to the shards beside and, unless these normalise their
- * gradients, to the layer below. */
+/* Adds the pipe of a softmax's (m, z), to the other shards and, unless these
+ * normalise their gradients, to the layer below. */
 static void
 pipe_partition(wire_t *wire)
 {

@@ -1,11 +1,12 @@
-/* plan_readers.c - who reads the data of a plan, and for whom.
+/* plan_readers.c - writes the readers of a plan, one a node, and the pipes of
+ * their batches.
  *
  *     node a   source ─batch─▶ embedding.* of a    ─labels─▶ output.* of a
  *                │ issue (the number of a batch: 40 bytes)
  *     node b     └─▶ reader.0 ─batch─▶ embedding.* of b ─labels─▶ ...
  *
- * Every node has the same files, and makes the same batches of them, so that
- * nothing of the data crosses a link.
+ * Every node has the same files and makes the same batches of them, so that no
+ * data cross a link.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -21,7 +22,8 @@ has_shards(const skn_plan_t *plan, uint32_t node)
            skn_plan_share(plan, last, node) > 0;
 }
 
-/* Readers are numbered from 0, the nodes that have one from the second on. */
+/* Readers are numbered from 0, in the order of the nodes that have one; the
+ * node of the source has none. */
 static void
 name_reader(const skn_plan_t *plan, uint32_t node, char *name)
 {
@@ -45,7 +47,7 @@ skn_wire_readers(wire_t *wire)
     }
 }
 
-/* The shards of a layer that stand on one node. */
+/* Lists the shards of a layer on one node. */
 static uint32_t
 list_shards(wire_t *wire, uint32_t layer, uint32_t node)
 {
@@ -63,7 +65,8 @@ list_shards(wire_t *wire, uint32_t layer, uint32_t node)
     return count;
 }
 
-/* From who reads on a node to the shards of a layer there, and to `also`. */
+/* Adds a pipe from the source or reader of a node to the shards of a layer
+ * there, and to `also`. */
 static void
 pipe_on_node(wire_t *wire, uint32_t node, uint32_t layer, const char *message,
              const char *also)

@@ -1,13 +1,15 @@
-/* plan_restore.c - how the owners of a plan get their state of a checkpoint.
+/* plan_restore.c - writes the pipes by which the owners of a plan get their
+ * state from a checkpoint.
  *
- * The checkpoint lies on the first node. Who is there reads it from the disk;
- * the owners of other nodes ask the checkpointer, since they may not have it.
- * Where the nodes keep it, all owners ask the keeper of their own node.
+ * The checkpoint is on the first node. Owners there read it from the disk; the
+ * owners on other nodes request it from the checkpointer, since their nodes may
+ * not have it. If each node keeps its share, all owners request it from the
+ * keeper of their own node.
  *
  *     up_* ─want─▶ checkpointer ─restored─▶ (by owner)
  *
- * Whether they do is a matter of the command (`--resume`), not of what a node
- * finds on its disk, so that the plan is the same on each.
+ * The command (`--resume`) decides whether they do, not what a node finds on
+ * its disk, so that the plan is the same on each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_parts.h"
 
@@ -23,7 +25,7 @@ skn_wire_resume(wire_t *wire, const char *name, uint32_t node)
     if (wire->restored_count == SKN_ACTORS_MAX)
         return; /* the checker refuses so many actors */
     uint32_t owner = wire->restored_count++, number = owner;
-    if (wire->kept) { /* they are counted at each keeper */
+    if (wire->kept) { /* each keeper counts its own owners */
         number = 0;
         for (uint32_t k = 0; k < owner; k++)
             number += wire->restored_on[k] == node;
@@ -35,7 +37,8 @@ skn_wire_resume(wire_t *wire, const char *name, uint32_t node)
     skn_wire_int(wire, "owner", number);
 }
 
-/* `owners`, `count` of them, and a NULL, ask `keeper`. */
+/* Adds the pipes between `owners`, `count` names and a NULL, and the keeper or
+ * checkpointer `name`. */
 static void
 add_pipes(wire_t *wire, const char *const *owners, uint32_t count,
           const char *name)

@@ -1,16 +1,17 @@
-/* plan_weights.c - how much of each layer each node gets.
+/* plan_weights.c - computes how much of each layer each node gets.
  *
- * By its cores and their speed, and never more than it could hand over: a
- * machine that is taken away with notice spends half of that on its way to the
- * next marker, and in the other half its state must pass its link. What one
- * node cannot take the others get, by their speed.
+ * A node gets rows in proportion to its cores and their speed, but never more
+ * than it could hand over: a machine that is taken away with notice spends half
+ * of the notice until the next marker, and in the other half its state must
+ * pass its link. The rows that one node cannot take go to the others, by their
+ * speed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_parts.h"
 
-/* Speeds as whole numbers, so that all machines reckon alike. */
+/* Speeds become whole numbers, so that all machines compute the same plan. */
 #define UNIT 1000000.0
-/* The part of a notice that is left for bytes. */
+/* The part of a notice that is left for the transfer. */
 #define HAND_OVER_SHARE 0.5
 
 uint64_t
@@ -22,7 +23,7 @@ skn_plan_hand_over_bytes(const skn_plan_t *plan, uint32_t node)
     return bytes;
 }
 
-/* Bytes that it may own; UINT64_MAX: no bound. */
+/* Bytes that a node may own; UINT64_MAX: no bound. */
 static uint64_t
 bound_of(const skn_plan_t *plan, uint32_t node)
 {
@@ -38,7 +39,7 @@ skn_plan_hands_over(const skn_plan_t *plan, uint32_t node)
     return skn_plan_hand_over_bytes(plan, node) <= bound_of(plan, node);
 }
 
-/* Shards below core `core` of all nodes'. */
+/* The number of shards below core `core` of all nodes' cores. */
 static uint64_t
 shards_before(const skn_plan_t *plan, uint32_t shards, uint64_t core)
 {
@@ -90,8 +91,8 @@ skn_plan_write_weights(const skn_plan_t *plan, uint32_t shards, char *text,
 
 /* --- what each may take --------------------------------------------------- */
 
-/* State by weight: what node `n` would own of all, and what its notice allows,
- * in bytes. Every layer is cut alike. */
+/* The state of all nodes by weight: what node `n` would own, and the bytes that
+ * its notice allows. Every layer is cut in the same proportions. */
 typedef struct dealt {
     double weight[SKN_CLUSTER_NODES_MAX]; /* of all cores of a node */
     double most[SKN_CLUSTER_NODES_MAX];
@@ -107,8 +108,8 @@ all_bytes(const skn_plan_t *plan)
     return (double)bytes;
 }
 
-/* A block of each layer: cuts may be up to one off, and there is one of each
- * for every shard. */
+/* Bytes of one block of each layer: cuts may be off by one block, and each
+ * shard has at least one. */
 static double
 block_bytes(const skn_plan_t *plan)
 {
@@ -136,8 +137,8 @@ find_bounds(const skn_plan_t *plan, dealt_t *dealt)
     }
 }
 
-/* Bytes for each unit of weight, where those who are full have theirs. All are
- * full: 0. */
+/* Bytes for each unit of weight, after the full nodes got theirs; 0 if all are
+ * full. */
 static double
 bytes_by_weight(const skn_plan_t *plan, const dealt_t *dealt, double bytes)
 {
@@ -151,7 +152,8 @@ bytes_by_weight(const skn_plan_t *plan, const dealt_t *dealt, double bytes)
     return weight > 0 ? bytes / weight : 0;
 }
 
-/* Whether somebody gets more than it may: it is `full` then. */
+/* Marks each node that would get more than it may as full; returns whether
+ * there was one. */
 static bool
 fill_up(const skn_plan_t *plan, dealt_t *dealt, double bytes)
 {
@@ -178,11 +180,11 @@ skn_plan_deal_weights(skn_plan_t *plan)
     double each = bytes_by_weight(plan, &dealt, bytes);
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_plan_node_t *node = &plan->nodes[n];
-        if (node->units == 0) { /* it has no shard that this could count for */
+        if (node->units == 0) { /* it has no shard to weigh */
             node->weight = plan->nodes[0].weight;
             continue;
         }
-        /* All are full: they share what nobody should have to. */
+        /* If all are full, they share the bytes that exceed every bound. */
         double share = dealt.full[n] ? dealt.most[n] : each * dealt.weight[n];
         node->weight = (uint64_t)(share / bytes * UNIT / node->units) + 1;
     }

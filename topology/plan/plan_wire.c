@@ -1,6 +1,6 @@
-/* plan_wire.c - the topology of a plan: what all its actors and pipes need to
- * know. The actors are in plan_course.c and plan_layers.c, the pipes in
- * plan_pipes.c.
+/* plan_wire.c - writes the topology of a plan, and the helpers that add its
+ * actors and options. The actors are in plan_course.c and plan_layers.c, the
+ * pipes in plan_pipes.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* arrivals.c - what has come of batches to be computed.
+/* arrivals.c - stores labels and hidden vectors of batches until both are
+ * there.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/arrivals.h"
 

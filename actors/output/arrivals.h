@@ -1,5 +1,5 @@
-/* arrivals.h - batches of which an output shard has got something, and which it
- * has not computed: labels and hidden vectors come on two ways.
+/* arrivals.h - batches that an output shard has received in part and not yet
+ * computed: labels and hidden vectors arrive separately.
  *
  * One thread, the actor's.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OUTPUT_ARRIVALS_H
@@ -18,27 +18,29 @@ typedef struct skn_arrival {
 } skn_arrival_t;
 
 typedef struct skn_arrivals {
-    uint32_t count; /* at a time, at most */
+    uint32_t count; /* most batches at a time */
     skn_arrival_t at[SKN_ISSUED_MAX + 1];
 } skn_arrivals_t;
 
-/* Room for `count` batches of so many floats. Freed by close, also after a
- * failure. SKN_NO_MEMORY. */
+/* Makes room for `count` batches with `hidden_floats` floats each. Freed by
+ * close, also after a failure. SKN_NO_MEMORY. */
 skn_status_t skn_arrivals_open(skn_arrivals_t *arrivals, uint32_t count,
                                size_t hidden_floats, skn_error_t *error);
 void skn_arrivals_close(skn_arrivals_t *arrivals);
 
-/* That of a batch, a new one if there is none. NULL and SKN_BAD_MESSAGE: more
- * batches than can be in flight. */
+/* Returns the arrival of a batch, a new one if there is none. NULL and
+ * SKN_BAD_MESSAGE if there are more batches than can be in flight. */
 skn_arrival_t *skn_arrivals_of(skn_arrivals_t *arrivals,
                                const skn_actor_t *actor, uint64_t batch,
                                skn_error_t *error);
-/* SKN_BAD_MESSAGE if both are there and are of different numbers of samples. */
+/* SKN_BAD_MESSAGE if both labels and hidden vectors are there, with different
+ * numbers of samples. */
 skn_status_t skn_arrival_check(const skn_arrival_t *arrival,
                                const skn_actor_t *actor, skn_error_t *error);
-/* The oldest batch, if all of it is there; else NULL. */
+/* Returns the oldest batch, if all of it is there, or else NULL. */
 skn_arrival_t *skn_arrivals_next(skn_arrivals_t *arrivals);
-/* It is done with; who takes its labels drops them. */
+/* Frees the arrival for another batch. It does not drop the labels: the caller
+ * has taken them. */
 void skn_arrival_end(skn_arrival_t *arrival);
 
 #endif

@@ -1,4 +1,4 @@
-/* diagnose.c - mass and recall of a draw.
+/* diagnose.c - computes mass and recall of a sampler's draw.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/diagnose.h"
 
@@ -8,7 +8,7 @@
 
 #include "actors/protocol/workspace.h"
 
-/* Rows whose logits are looked at in one go. */
+/* Rows whose logits are computed at a time. */
 #define PIECE 1024u
 
 skn_status_t
@@ -34,7 +34,7 @@ skn_diagnose_fini(skn_diagnose_t *diagnose)
     memset(diagnose, 0, sizeof(*diagnose));
 }
 
-/* What is summed up of one sample. */
+/* The sums over all rows for one sample. */
 typedef struct tally {
     skn_topk_t top;
     double greatest, sum; /* over all rows: sum of exp(o - greatest) */
@@ -81,7 +81,8 @@ in_list(const uint32_t *unit, uint32_t count, uint32_t row)
     return at < count && unit[at] == row;
 }
 
-/* Adds what sample `i`, the s-th of group g, has of its tally. */
+/* Adds the mass and recall of the sample with this tally, the s-th of group
+ * g. */
 static void
 compare(const skn_flight_t *flight, uint32_t g, uint32_t s,
         const tally_t *tally, skn_diagnosis_t *into)

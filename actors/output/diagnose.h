@@ -1,9 +1,10 @@
-/* diagnose.h - how good a draw is, measured now and then on a few samples.
+/* diagnose.h - measures the quality of a sampler's draw on a few samples, every
+ * so many batches.
  *
- * All logits of the shard's rows are computed for a few samples: what share of
- * the softmax mass lies in the sample's list, and how many of its 10 best rows.
- * Both are those of the shard alone, labels included. It costs a product of
- * SKN_DIAGNOSE_ROWS samples and all rows.
+ * For a few samples, all logits of the shard's rows are computed: the mass is
+ * the share of the softmax that the sample's list has, and the recall the share
+ * of its 10 best rows. Both are those of the shard alone, labels included. A
+ * measurement costs a product of SKN_DIAGNOSE_ROWS samples and all rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OUTPUT_DIAGNOSE_H
 #define ACTORS_OUTPUT_DIAGNOSE_H
@@ -28,8 +29,8 @@ typedef struct skn_diagnose {
 skn_status_t skn_diagnose_init(skn_diagnose_t *diagnose, const skn_head_t *head,
                                uint64_t every, skn_error_t *error);
 void skn_diagnose_fini(skn_diagnose_t *diagnose);
-/* Measures the flight if its batch is one of those that are measured; after
- * its forward pass, before its first node. */
+/* Measures the flight if its batch is due for a measurement. Called after its
+ * forward pass and before its first node. */
 void skn_diagnose_flight(skn_diagnose_t *diagnose, const skn_head_t *head,
                          const skn_flight_t *flight, skn_diagnosis_t *into);
 

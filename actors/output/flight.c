@@ -1,4 +1,5 @@
-/* flight.c - memory of a batch in flight, its products, targets and shares.
+/* flight.c - the memory of a batch in flight in an output shard, and the
+ * helpers of its products, targets and shares.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/flight.h"
 
@@ -73,13 +74,15 @@ skn_head_target(const skn_head_t *head, const skn_flight_t *flight, uint32_t i)
                : 1.0f;
 }
 
-/* Where `unit` stands in the ascending list [0, count); count if it does not
- * (the first that is not smaller, which serves as a lower bound too). */
+/* Returns the position of `unit` in the ascending list [0, count), or that of
+ * the first that is not smaller, so that it serves as a lower bound too; count
+ * if all are smaller. */
 uint32_t
 skn_head_lower_bound(const uint32_t *list, uint32_t count, uint32_t unit)
 {
     uint32_t low = 0;
-    while (count > 1) { /* no branch to guess: half of them would be wrong */
+    while (count > 1) { /* no branch to predict: half of the guesses would be
+                         * wrong */
         uint32_t half = count / 2;
         low += list[low + half - 1] < unit ? half : 0;
         count -= half;

@@ -1,4 +1,5 @@
-/* head.c - logits, leaves, and row gradients of one output shard.
+/* head.c - computes logits, leaves of the merge tree, and row gradients of one
+ * output shard.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/head.h"
 
@@ -79,7 +80,7 @@ is_everybody(const skn_flight_t *flight, const skn_group_t *group)
     return group->sample_count == flight->rows;
 }
 
-/* hidden[group samples][H + 1] . rows[units]^T */
+/* logit = hidden[group samples][H + 1] . rows[units]^T */
 static skn_status_t
 logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
        float *logit, size_t stride, skn_error_t *error)
@@ -170,7 +171,7 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     if (total > flight->logit_room) {
         free(flight->logit);
         flight->logit_room = 0;
-        /* A tenth more: the number of distinct labels varies a little. */
+        /* A tenth more, as the number of distinct labels varies a little. */
         flight->logit = skn_floats_new(total + total / 10, error);
         if (!flight->logit)
             return SKN_NO_MEMORY;
@@ -180,7 +181,8 @@ make_room(skn_flight_t *flight, skn_error_t *error)
 }
 
 /* Sums y o over the own positives of the group's samples. The sampler puts each
- * of the distinct ones into the set; one that is not there was not told. */
+ * of the distinct labels into the set; a positive that is missing was not among
+ * the distinct labels of the message. */
 static skn_status_t
 sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
               skn_error_t *error)
@@ -244,8 +246,9 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 
 /* --- leaves -------------------------------- */
 
-/* The units [first, end) of a group that belong to a leaf, their logits, and
- * where exp goes: over the logits if the shard is one leaf, else aside. */
+/* The units [first, first + count) of a group that belong to a leaf, their
+ * logits, and the place for exp: over the logits if the shard is one leaf,
+ * otherwise separate. */
 typedef struct head_slice {
     const skn_group_t *group;
     uint32_t first, count;
@@ -278,7 +281,8 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     return slice;
 }
 
-/* m and z (or the one-vs-all derivative) of each sample of the slice. */
+/* Computes m and z (or the one-vs-all derivative) of each sample of the
+ * slice. */
 static void
 normalise(const skn_head_t *head, skn_flight_t *flight,
           const head_slice_t *slice, skn_partial_t *into)
@@ -336,7 +340,8 @@ pull(skn_head_t *head, const skn_flight_t *flight, const head_slice_t *slice,
                c + (size_t)s * head->hidden, head->hidden * sizeof(float));
 }
 
-/* v, or for one-vs-all its share of u: positives of the rows of the leaf. */
+/* Computes v, or for one-vs-all its share of u, from the positives among the
+ * leaf's rows. */
 static void
 push(const skn_head_t *head, const skn_flight_t *flight, uint32_t leaf,
      float sign, float *into)
@@ -389,7 +394,7 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
         float *u = into->pull + (size_t)i * head->hidden;
         if (!skn_head_has_loss(head, flight, i))
             memset(u, 0, head->hidden * sizeof(float));
-        else if (into->sum[i] != 0.0f) /* also NaN: it must be seen */
+        else if (into->sum[i] != 0.0f) /* also NaN, which must not be hidden */
             head->kernels->scale(u, 1.0f / into->sum[i], head->hidden);
     }
     push(head, flight, leaf, softmax ? 1.0f : -1.0f,
@@ -410,7 +415,7 @@ skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
     }
 }
 
-/* The same of this shard's single leaf. */
+/* The factor of skn_head_share for this shard's single leaf. */
 static float
 share_of(const skn_flight_t *flight, uint32_t i)
 {
@@ -475,7 +480,7 @@ skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
     return loss;
 }
 
-/* Turns what lies in `logit` into factors of c p, and gives in head->scaled
+/* Turns the values in `logit` into factors of c p, and fills head->scaled with
  * the samples' hidden vectors times the rest of the factor and 1 / rows. */
 static void
 scale_samples(skn_head_t *head, const skn_flight_t *flight)
@@ -485,7 +490,7 @@ scale_samples(skn_head_t *head, const skn_flight_t *flight)
         skn_head_scale(head, flight, i, shares ? share_of(flight, i) : 1.0f);
 }
 
-/* Under `fixed` the logits are still there: make them c p in place. */
+/* With reduction `fixed` the logits are still there: replaces them by c p. */
 static void
 normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
 {
@@ -559,7 +564,7 @@ skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight)
     return count;
 }
 
-/* Several groups: each one's gradients are added to their units' slots. */
+/* Adds the gradients of each of several groups to their units' slots. */
 static skn_status_t
 gather_groups(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
               float *value, skn_error_t *error)
@@ -590,7 +595,7 @@ gather_groups(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     return status;
 }
 
-/* Takes y h of sample i off the row of one of its positives. */
+/* Subtracts y h of sample i from the row of one of its positives. */
 static void
 subtract_positive(const skn_head_t *head, const skn_flight_t *flight,
                   uint32_t i, float *row)
@@ -632,7 +637,7 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     if (!flight->strips.serve)
         scale_samples(head, flight);
     if (selection->group_count == 1) {
-        if (unit_count > 0) /* else there may be no array at all */
+        if (unit_count > 0) /* otherwise there may be no array */
             memcpy(unit, selection->unit, unit_count * sizeof(*unit));
         status = group_gradient(head, flight, 0, value, error);
     } else {

@@ -9,7 +9,7 @@
  *        │ leaves of the merge tree
  *        ▼
  *     nodes  (m, z, u, v) for the hidden gradient, (m, z) for the other shards
- *        │ when all (m, z) have come: M, Z
+ * │ when all (m, z) have come: M, Z
  *        ▼
  *     gradient of each distinct unit's row     sum over samples (c p - y) h
  *
@@ -21,42 +21,45 @@
 
 #include "actors/output/flight.h"
 
-/* The plain members up to batch_rows, the merge's leaf_count and kernels are
- * set before; `leaf` is the shard's, unless leaves are blocks
+/* The caller sets the plain members up to batch_rows, the merge's leaf_count
+ * and kernels before; `leaf` is the shard's leaf, unless leaves are blocks
  * (fixed). Freed by skn_head_fini, also after a failure. */
 skn_status_t skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error);
 void skn_head_fini(skn_head_t *head);
 
-/* Draws, and computes the logits of flight->hidden for flight->labels. */
+/* Draws the active set, and computes the logits of flight->hidden for
+ * flight->labels. */
 skn_status_t skn_head_forward(skn_head_t *head, skn_flight_t *flight,
                               skn_error_t *error);
-/* Node k of head->node into `into`, whose arrays the caller has made:
- * greatest and sum [rows] (the flight's own, too), pull and push [rows][H].
- * Once for each node, in order. */
+/* Computes node k of head->node into `into`, whose arrays the caller has made:
+ * greatest and sum [rows] (they may be the flight's own), pull and push
+ * [rows][H]. Called once for each node, in order. */
 void skn_head_node(skn_head_t *head, skn_flight_t *flight, uint32_t k,
                    skn_partial_t *into);
-/* The nodes (m, z) of all shards: M, Z of the flight. */
+/* Merges the nodes (m, z) of all shards into the flight's M and Z; false if
+ * they do not cover the tree. */
 bool skn_head_complete(skn_head_t *head, skn_flight_t *flight,
                        const skn_tree_node_t *nodes, size_t node_count);
-/* Whether, by M and Z, each sample with labels has a row somewhere. NaN counts
- * as one: it will be seen in the loss. */
+/* Whether, by M and Z, each sample with labels has a row in some shard. NaN
+ * counts as a row: the loss will show it. */
 bool skn_head_has_rows(const skn_head_t *head, const skn_flight_t *flight);
-/* Merge late, when all (m, z) have come: the shard's part of the hidden
- * gradient, a u - v, in place of u; a is the shard's share of Z. Both
+/* With merge late, called when all (m, z) have come: replaces u by the shard's
+ * part of the hidden gradient, a u - v, where a is the shard's share of Z. Both
  * [rows][H]. */
 void skn_head_normalise(const skn_head_t *head, const skn_flight_t *flight,
                         float *pull, const float *push);
-/* Loss of the shard's share, summed over the samples. */
+/* Returns the shard's share of the loss, summed over the samples. */
 double skn_head_loss(const skn_head_t *head, const skn_flight_t *flight);
-/* Distinct units whose rows get a gradient, and the gradients of the mean
- * loss. `unit` has room for skn_head_gradient_units, `value` for as many times
- * H + 1. */
+/* Returns the number of distinct units whose rows get a gradient; then fills
+ * the units and their gradients of the mean loss. `unit` has room for
+ * skn_head_gradient_units, `value` for that many times H + 1. */
 uint32_t skn_head_gradient_units(skn_head_t *head, const skn_flight_t *flight);
 skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
                                uint32_t *unit, float *value,
                                skn_error_t *error);
 
-/* What is found in all rows for each of `rows` samples; labels are global. */
+/* The best labels over all rows for each of `rows` samples; labels are
+ * global. */
 typedef struct skn_look {
     uint32_t k;
     uint32_t *label;       /* [rows][k] best first; UINT32_MAX: none */

@@ -1,4 +1,5 @@
-/* index_keeper.c - dirty rows out, indexes in.
+/* index_keeper.c - sends changed rows to the table builder in rounds, and
+ * adopts its indexes when they are due.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/index_keeper.h"
 
@@ -42,7 +43,7 @@ skn_index_keeper_open(skn_index_keeper_t *keeper, const skn_actor_t *actor,
     skn_status_t status =
         skn_rowset_init(&keeper->changed, keeper->row_count, error);
     if (status == SKN_OK)
-        skn_rowset_fill(&keeper->changed); /* the builder knows nothing yet */
+        skn_rowset_fill(&keeper->changed); /* the builder has no rows yet */
     return status;
 }
 
@@ -67,7 +68,7 @@ skn_index_keeper_change(skn_index_keeper_t *keeper, const uint32_t *row,
 
 /* --- dirty rows ----------------------------------------------------------- */
 
-/* The index of the rows after `batch` will be the one of batch `due`. */
+/* Records that the index of the rows after `batch` is due at batch `due`. */
 static void
 place_order(skn_index_keeper_t *keeper, uint64_t batch, uint64_t due)
 {
@@ -76,7 +77,7 @@ place_order(skn_index_keeper_t *keeper, uint64_t batch, uint64_t due)
         (skn_index_order_t){ .batch = batch, .due = due };
 }
 
-/* The next rows of the round that changed. */
+/* Sends the next changed rows of the round. */
 static skn_status_t
 send_some(skn_index_keeper_t *keeper, skn_actor_t *actor,
           const skn_index_view_t *view, uint32_t count, bool closes,
@@ -109,7 +110,7 @@ send_round(skn_index_keeper_t *keeper, skn_actor_t *actor,
     while (!done && status == SKN_OK) {
         uint32_t count = skn_rowset_take(&keeper->changed, &keeper->cursor,
                                          keeper->unit, keeper->batch_rows);
-        /* A round that began late, at a marker, sends the rest at once. */
+        /* A round that was restarted at a marker sends the rest at once. */
         done = !closes || keeper->cursor == keeper->row_count;
         if (count > 0 || closes)
             status =
@@ -120,8 +121,8 @@ send_round(skn_index_keeper_t *keeper, skn_actor_t *actor,
     return status;
 }
 
-/* All that changed. No batch is computed before its index is here, so until
- * then nobody writes the rows, and they are lent instead of copied. */
+/* Sends all changed rows. No batch is computed before its index is here, so
+ * until then no actor writes the rows, and they are lent instead of copied. */
 static skn_status_t
 send_marker(skn_index_keeper_t *keeper, skn_actor_t *actor,
             const skn_index_view_t *view, skn_error_t *error)
@@ -141,7 +142,8 @@ send_marker(skn_index_keeper_t *keeper, skn_actor_t *actor,
     keeper->cursor = 0;
     for (uint32_t k = 0; k < keeper->order_count; k++)
         if (keeper->order[k].due > view->applied)
-            keeper->order[k].due = view->applied; /* this one comes later */
+            keeper->order[k].due = view->applied; /* the marker's index replaces
+                                                   * it */
     place_order(keeper, dirty->batch, view->applied);
     return skn_actor_post(actor, dirty, error);
 }
@@ -178,7 +180,7 @@ skn_index_keeper_take(skn_index_keeper_t *keeper, const skn_index_t *index,
     return SKN_OK;
 }
 
-/* Orders that are due at `batch`; the last of them counts. */
+/* Counts the orders that are due at `batch`; the last of them is used. */
 static uint32_t
 due_count(const skn_index_keeper_t *keeper, uint64_t batch)
 {
@@ -208,7 +210,7 @@ skn_index_keeper_adopt(skn_index_keeper_t *keeper, uint64_t batch,
     if (status != SKN_OK)
         return status;
     skn_message_drop(keeper->adopted);
-    for (uint32_t k = 0; k + 1 < count; k++) /* overtaken at a marker */
+    for (uint32_t k = 0; k + 1 < count; k++) /* replaced at a marker */
         skn_message_drop(keeper->order[k].index);
     keeper->adopted = index;
     keeper->order_count -= count;

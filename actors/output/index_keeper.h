@@ -1,23 +1,24 @@
-/* index_keeper.h - an output shard's side of its index.
+/* index_keeper.h - sends an output shard's changed rows to its table builder,
+ * and adopts the indexes that come back.
  *
- * Rows that changed go to the table_builder, a few each batch; every `refresh`
- * batches a round is closed, and what is built from it is adopted `lag` batches
- * later, neither sooner nor later, so that a run is the same every time:
+ * Rows that changed go to the table_builder, a few each batch. Every `refresh`
+ * batches a round is closed, and the index that is built from it is adopted
+ * exactly `lag` batches later, so that a run is the same every time:
  *
  *     batch     0 .. s-1    s                      s + lag
- *     shard     dirty rows  dirty, last            adopts the index of s,
+ * shard dirty rows dirty, last adopts the index of s,
  *                              │                   waits if it is not here
  *     builder   copies         └─ builds ── index ──┘
  *
- * s + 1 is a multiple of `refresh`. A round walks over the rows once, in order,
- * and sends what it finds changed, a `refresh`th of all rows a batch at most:
- * the copy's rows are at most a round older than s.
+ * s + 1 is a multiple of `refresh`. A round goes over the rows once, in order,
+ * and sends the changed rows that it finds, at most a `refresh`th of all rows a
+ * batch: the copy's rows are at most a round older than s.
  *
- * At a marker the window is empty, and a run may be resumed from there. So all
- * that is left of the past is cut off: the builder is shown the rows that it
- * does not know as they are, builds, and this index is the one of the first
- * batch behind the marker, which waits for it; older ones that were not adopted
- * yet never are. A resumed run shows all its rows, and has the same index
+ * At a marker the window is empty, and a run may be resumed from there. So no
+ * state from before the marker may matter after it: the builder gets all
+ * changed rows as they are and builds, and the first batch behind the marker
+ * waits for this index and uses it; older indexes that were not adopted yet
+ * never are. A resumed run sends all its rows, and has the same index
  * (docs/decisions/0007-index-at-a-marker.md). One thread, the shard's.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_OUTPUT_INDEX_KEEPER_H
@@ -27,35 +28,36 @@
 #include "actors/samplers/sampler.h"
 #include "skein/actor.h"
 
-/* Indexes that are waited for: lag / refresh + 1, and one of a marker. */
+/* Indexes that may be awaited: lag / refresh + 1, and one of a marker. */
 #define SKN_INDEXES_MAX 32u
 
 /* An index that was ordered, by the message that closed a round. */
 typedef struct skn_index_order {
-    uint64_t batch; /* of its rows */
-    uint64_t due;   /* the batch that is the first to be drawn from it */
-    const skn_index_t *index; /* NULL: it has not come */
+    uint64_t batch;           /* the last batch in its rows */
+    uint64_t due;             /* the first batch that is drawn from it */
+    const skn_index_t *index; /* NULL: not received yet */
 } skn_index_order_t;
 
 typedef struct skn_index_keeper {
-    bool active; /* the sampler has an index; else all below is not used */
+    bool active; /* the sampler has an index; otherwise the rest is not used */
     uint64_t refresh, lag;
-    uint64_t marker; /* the last one: batches applied there */
+    uint64_t marker; /* the last marker: batches applied there */
     const skn_kernels_t *kernels;
     uint32_t row_count, hidden, batch_rows; /* rows a batch */
     skn_rowset_t changed;
-    uint32_t cursor;                          /* of the round */
+    uint32_t cursor;                          /* next row of the round */
     uint32_t *unit;                           /* [batch_rows] */
-    skn_index_order_t order[SKN_INDEXES_MAX]; /* as they were sent */
-    uint32_t order_count, come;               /* the first `come` are here */
+    skn_index_order_t order[SKN_INDEXES_MAX]; /* in the order of the rounds */
+    uint32_t order_count, come;               /* the first `come` were
+                                               * received */
     const skn_index_t *adopted;
 } skn_index_keeper_t;
 
-/* The rows that a builder is shown. */
+/* The rows that are sent to a builder. */
 typedef struct skn_index_view {
     const skn_rows_t *rows;
-    uint64_t applied; /* all batches below are in the rows */
-    bool marker;      /* none is in flight */
+    uint64_t applied; /* the rows include all batches below this one */
+    bool marker;      /* this is a marker: no batch is in flight */
 } skn_index_view_t;
 
 /* The options that skn_index_keeper_open reads. */
@@ -78,23 +80,23 @@ skn_status_t skn_index_keeper_open(skn_index_keeper_t *keeper,
                                    uint64_t window, skn_error_t *error);
 void skn_index_keeper_close(skn_index_keeper_t *keeper);
 
-/* These rows are about to change. */
+/* Records that these rows are about to change. */
 void skn_index_keeper_change(skn_index_keeper_t *keeper, const uint32_t *row,
                              size_t count);
-/* The rows are back, or a marker was reached: sends dirty rows. A marker is
- * sent once, however often it is told, and none at batch 0, where there is
- * nothing that an index could be built from. */
+/* Sends dirty rows. Called when the rows are back, or a marker was reached. A
+ * marker is sent once, even if it is reported repeatedly, and never at batch 0,
+ * where no index could be built. */
 skn_status_t skn_index_keeper_send(skn_index_keeper_t *keeper,
                                    skn_actor_t *actor,
                                    const skn_index_view_t *view,
                                    skn_error_t *error);
-/* An index has come; it is kept. SKN_BAD_MESSAGE if it is not the next. */
+/* Keeps an index that was received. SKN_BAD_MESSAGE if it is not the next. */
 skn_status_t skn_index_keeper_take(skn_index_keeper_t *keeper,
                                    const skn_index_t *index,
                                    skn_error_t *error);
-/* Whether batch `batch` has the index that it is to be drawn from. */
+/* Whether the index from which batch `batch` is drawn is here. */
 bool skn_index_keeper_ready(const skn_index_keeper_t *keeper, uint64_t batch);
-/* Before the draw of `batch`, which is ready. */
+/* Adopts the index of `batch`. Called before its draw, when it is ready. */
 skn_status_t skn_index_keeper_adopt(skn_index_keeper_t *keeper, uint64_t batch,
                                     const skn_sampler_kind_t *kind,
                                     void *sampler, skn_error_t *error);

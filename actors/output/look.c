@@ -1,4 +1,5 @@
-/* look.c - the best of all rows, whatever was drawn.
+/* look.c - ranks all rows of an output shard for evaluation and prediction,
+ * without a sampler.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/head.h"
 
@@ -6,7 +7,7 @@
 
 #include "actors/protocol/workspace.h"
 
-/* Adds a strip of logits to (m, z) of sample i. The strip is used up. */
+/* Adds a strip of logits to (m, z) of sample i. It overwrites the strip. */
 static void
 add_strip(const skn_head_t *head, const skn_look_t *look, uint32_t i,
           float *logit, size_t count)

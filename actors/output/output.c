@@ -1,15 +1,16 @@
-/* output.c - a set of blocks of the output layer, on one core.
+/* output.c - the actor of an output shard, which computes logits, loss and row
+ * gradients for a range of labels.
  *
  * Batch t: gather the hidden slices, wait for the turn, draw the active set,
  * send (m, z) to the other output shards and, with (u, v), to the layer below;
- * when every shard's (m, z) is here, form the row gradients and send them,
- * with the rows, to the updater. Merged early, nobody waits for the normaliser:
- * the hidden gradient is on its way before. Merged late, it leaves then, as one
- * array in place of two. Equations (16) to (28) of docs/concepts/equations.md.
+ * when every shard's (m, z) is here, form the row gradients and send them, with
+ * the rows, to the updater. With merge early, the hidden gradient is sent
+ * before the normaliser is known. With merge late, it is sent afterwards, as
+ * one array instead of two. Equations (16) to (28) of docs/concepts/equations.md.
  *
  * This file owns: the batches in flight of its shard. Not here: arithmetic
- * (head.c), what is said to others (share.c), who may go first (turns.c), the
- * update rule (updater.c).
+ * (head.c), messages to other shards (share.c), the order of batches (turns.c),
+ * the update rule (updater.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -37,14 +38,14 @@ typedef struct output {
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
-    bool normalises; /* an evaluation tells (m, z) */
+    bool normalises; /* evaluations send (m, z) */
     skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count;
     skn_flight_t flights[SKN_WINDOW_MAX + 1];
     skn_arrivals_t arrivals;
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
-    uint64_t marker;        /* the next one: batches applied there */
+    uint64_t marker;        /* the next marker: batches applied there */
 } output_t;
 
 static skn_flight_t *
@@ -101,7 +102,7 @@ forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
 {
     skn_flight_t *flight = flight_of(output, arrival->batch);
     float *hidden = flight->hidden;
-    flight->hidden = arrival->hidden; /* they change places: no copy */
+    flight->hidden = arrival->hidden; /* swapped instead of copied */
     arrival->hidden = hidden;
     flight->labels = arrival->labels;
     flight->rows = flight->labels->rows;
@@ -187,7 +188,8 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     return skn_actor_post(actor, gradient, error);
 }
 
-/* Does whatever can be done now, in the one order that turns.h allows. */
+/* Does every step that is possible now, in the one order that turns.h
+ * allows. */
 static skn_status_t
 take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
@@ -215,8 +217,8 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 
 /* --- handlers -------------------------------- */
 
-/* What the head reads without a look: offsets that cut the labels, labels of
- * the layer, distinct ones in their order. */
+/* Checks what the head reads unchecked: offsets that divide the labels, labels
+ * within the layer, distinct ones in ascending order. */
 static bool
 are_sound(const output_t *output, const skn_labels_t *labels)
 {
@@ -309,8 +311,8 @@ refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
                     skn_actor_name(actor), (unsigned long long)batch);
 }
 
-/* All parts are there, in output->nodes: the normaliser, and what waits for
- * it. */
+/* Computes the normaliser when all parts are in output->nodes, and continues
+ * the work that waits for it. */
 static skn_status_t
 complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
          size_t node_count, skn_error_t *error)
@@ -318,8 +320,8 @@ complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     uint64_t batch = flight->labels->batch;
     if (!skn_head_complete(&output->head, flight, output->nodes, node_count))
         return refuse_partition(actor, batch, error);
-    /* The shard that has its label says a row of each sample: somebody lies, or
-     * reckons wrongly, and what we would send were no numbers. */
+    /* The shard with a sample's label always draws its row, so one shard sent a
+     * wrong normaliser; using it would produce NaNs. */
     if (!skn_head_has_rows(&output->head, flight))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: by the partitions of batch %llu a sample with "
@@ -361,8 +363,8 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
-/* Shows the builder what changed. A halt may be told after its last batch has
- * come back: it makes a marker of where we stand. */
+/* Sends the changed rows to the builder. A halt may arrive after its last batch
+ * has come back: the present state then is a marker. */
 static skn_status_t
 show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
@@ -387,7 +389,7 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
     if (status != SKN_OK || !output->head.rows)
         return status;
     if (!output->turns.begun)
-        output->marker = lease->batch; /* a run begins at one */
+        output->marker = lease->batch; /* a run begins at a marker */
     skn_turns_rows_back(&output->turns, lease->batch);
     status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
@@ -462,7 +464,7 @@ open_flights(output_t *output, skn_error_t *error)
                : status;
 }
 
-/* The options that are plain; the sampler's are read with it. */
+/* Reads the plain options; those of the sampler are read with it. */
 static void
 read_options(const skn_actor_t *actor, output_t *output)
 {

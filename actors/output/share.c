@@ -1,4 +1,4 @@
-/* share.c - a shard's nodes, computed, cut and packed.
+/* share.c - computes, cuts, packs and sends a shard's (m, z) and (u, v).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/share.h"
 
@@ -61,7 +61,7 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share,
     for (uint32_t k = 0; k < head->node_count; k++) {
         skn_partial_t partial = { .pull =
                                       share->gradient->pull.at + k * cells };
-        if (head->late) { /* there is only one */
+        if (head->late) { /* there is only one node */
             partial.greatest = flight->greatest;
             partial.sum = flight->sum;
             partial.push = flight->push;
@@ -90,7 +90,7 @@ typedef struct share_slice {
     uint32_t first, columns;
 } share_slice_t;
 
-/* A message for the slice with all but its values. */
+/* Makes a message for the slice, complete except for its values. */
 static skn_output_gradient_t *
 slice_new(skn_actor_t *actor, const share_slice_t *slice, const size_t *counts,
           skn_error_t *error)
@@ -137,7 +137,8 @@ send_slice(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     return skn_actor_post(actor, message, error);
 }
 
-/* What is sent of v: the open positions of samples that have one. */
+/* Counts the values of v that are sent: the open positions of samples that have
+ * a positive here. */
 static size_t
 count_pushed(const share_slice_t *slice, const uint32_t *open, uint32_t *pushed)
 {
@@ -188,7 +189,8 @@ send_packed(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     return skn_actor_post(actor, message, error);
 }
 
-/* Gives (u, v) away: whole, or cut and packed. */
+/* Posts (u, v), whole, or cut and packed; the message is no longer the
+ * caller's. */
 static skn_status_t
 post_gradient(skn_actor_t *actor, share_slice_t *slice,
               const skn_share_options_t *options, skn_error_t *error)
@@ -228,7 +230,7 @@ skn_share_send(skn_actor_t *actor, skn_head_t *head, skn_flight_t *flight,
         drop(&share);
         return status;
     }
-    /* The layer below can merge as soon as the second of them has come. */
+    /* The layer below can merge as soon as (u, v), sent second, arrives. */
     if (share.partition)
         status = skn_actor_post(actor, share.partition, error);
     share.partition = NULL;

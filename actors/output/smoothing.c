@@ -1,14 +1,15 @@
-/* smoothing.c - what smoothed targets add to hidden and row gradients.
+/* smoothing.c - adds the part of smoothed targets to hidden gradients, row
+ * gradients and loss.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/smoothing.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Rows that are fetched before their turn: they lie anywhere. */
+/* Rows to prefetch ahead: they are scattered in memory. */
 #define LABELS_AHEAD 4
 
-/* sum of e / L c w over the units, [H + 1], in head->mean. */
+/* head->mean [H + 1] = the sum of e / L c w over the units. */
 static void
 mean_row(const skn_head_t *head, const uint32_t *unit, const float *weight,
          uint32_t count)

@@ -1,5 +1,5 @@
-/* strips.c - wide sets, a strip at a time.  SPDX-License-Identifier: Apache-2.0
- */
+/* strips.c - computes wide active sets one strip of units at a time.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/strips.h"
 
 #include <math.h>
@@ -8,14 +8,14 @@
 
 #include "actors/protocol/workspace.h"
 
-/* Of a strip: half of a second-level cache of 1 MiB. */
+/* Floats of a strip: half of a second-level cache of 1 MiB. */
 #define STRIP_FLOATS ((size_t)1 << 17)
 #define STRIDE_STEP ((size_t)32) /* samples of bf16 in a line */
-/* m may be so much less than the greatest logit: powers and their sum, below
- * 2^32 e^16 times the weights, stay far from the end of floats. */
+/* m may be less than the greatest logit by this much: powers and their sum,
+ * below 2^32 e^16 times the weights, are still far from overflow. */
 #define SLACK 16.0f
 
-/* Room that only grows; what was there is lost. */
+/* Grows a buffer, never shrinks it; its content is lost. */
 static bool
 room_for(void **at, size_t *room, size_t bytes)
 {
@@ -62,8 +62,8 @@ strip_count(const skn_flight_t *flight)
     return (flight->selection.group[0].unit_count + units - 1) / units;
 }
 
-/* Where each own positive stands among the units; those of a strip together, in
- * the order of samples. The lists have room for that. */
+/* Finds each own positive among the units, sorted by strip and, within a strip,
+ * in the order of samples. The lists have room for that. */
 static skn_status_t
 place_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
@@ -72,7 +72,8 @@ place_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     uint32_t all = flight->own_offset[flight->rows];
     skn_strips_t *strips = &flight->strips;
     skn_strip_own_t *found = strips->own + all;
-    uint32_t *end = strips->own_first + 1; /* of each strip, when all is done */
+    uint32_t *end = strips->own_first + 1; /* the end of each strip's positives,
+                                            * in the end */
     memset(strips->own_first, 0, (strip_count(flight) + 2) * sizeof(*end));
     for (uint32_t i = 0; i < flight->rows; i++)
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
@@ -111,7 +112,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     size_t cells = selection->group[0].unit_count * strips->stride;
     size_t own_bytes =
         (2 * (size_t)flight->own_offset[flight->rows] + 1) *
-        sizeof(*strips->own); /* a place more: never no array at all */
+        sizeof(*strips->own); /* one more, so that there always is an array */
     size_t first_bytes = (strip_count(flight) + 2) * sizeof(*strips->own_first);
     size_t greatest_bytes =
         strip_count(flight) * flight->rows * sizeof(*strips->greatest);
@@ -132,7 +133,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 
 /* --- one strip -------------------------------- */
 
-/* Units [first, first + count) of the set, and where their powers are kept. */
+/* Units [first, first + count) of the set, and the memory for their powers. */
 typedef struct head_strip {
     uint32_t number, first, count;
     float *logit; /* [count][stride] */
@@ -164,7 +165,7 @@ strip_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t number)
     return strip;
 }
 
-/* Packs what the strips' products have in common into head->packed. */
+/* Packs the factor that the strips' products share into head->packed. */
 static skn_status_t
 pack(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
 {
@@ -193,7 +194,7 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight,
     }
 }
 
-/* Row k of the next strip is fetched while this one's logits become powers:
+/* Prefetches row k of the next strip while this one's logits become powers:
  * nothing else waits for memory then. */
 static inline __attribute__((always_inline)) void
 fetch_next(const skn_head_t *head, const skn_flight_t *flight,
@@ -206,7 +207,7 @@ fetch_next(const skn_head_t *head, const skn_flight_t *flight,
                        selection->everything ? slot : selection->unit[slot]);
 }
 
-/* Where the powers of unit k go in bf16; NULL: they stay floats. */
+/* Returns the place for the bf16 powers of unit k; NULL if they stay floats. */
 static uint16_t *
 half_of(const skn_head_t *head, const skn_flight_t *flight,
         const head_strip_t *strip, uint32_t k)
@@ -236,8 +237,8 @@ sigmoids(const skn_head_t *head, skn_flight_t *flight,
     }
 }
 
-/* m of each sample for this strip; what there is of z and u is brought to it.
- * NaN stays. */
+/* Updates m of each sample for this strip, and rescales z and u to it. NaN
+ * stays. */
 static void
 raise_greatest(const skn_head_t *head, const skn_flight_t *flight,
                const head_strip_t *strip, skn_partial_t *into)
@@ -269,7 +270,8 @@ raise_greatest(const skn_head_t *head, const skn_flight_t *flight,
            rows * sizeof(float));
 }
 
-/* Powers instead of logits; a strip's sum by itself, which rounds less. */
+/* Replaces logits by powers. A strip's sum is computed separately, which rounds
+ * less. */
 static void
 powers(const skn_head_t *head, const skn_flight_t *flight,
        const head_strip_t *strip, skn_partial_t *into)
@@ -288,7 +290,7 @@ powers(const skn_head_t *head, const skn_flight_t *flight,
     head->kernels->add(into->sum, into->sum, sum, flight->rows);
 }
 
-/* u^T [H][samples] */
+/* Adds the strip's part to u^T [H][samples]. */
 static skn_status_t
 pull(skn_head_t *head, const skn_flight_t *flight, const head_strip_t *strip)
 {
@@ -356,9 +358,9 @@ skn_strips_forward(skn_head_t *head, skn_flight_t *flight, skn_partial_t *into)
 
 /* --- gradient -------------------------------- */
 
-/* head->scaled [rows][H + 1] for strip s: hidden vectors, times what makes its
- * powers p, and 1 / rows. Whether that is another one than before: only where m
- * is. */
+/* Fills head->scaled [rows][H + 1] for strip s: the hidden vectors, times the
+ * factor that turns its powers into p, and 1 / rows. Returns whether it
+ * changed: after the first strip, only if m did. */
 static bool
 scale_samples(skn_head_t *head, const skn_flight_t *flight, uint32_t s)
 {

@@ -1,15 +1,16 @@
-/* table_builder.c - builds the index of an output shard, beside it.
+/* table_builder.c - the actor that builds the sampler's index for an output
+ * shard.
  *
- * Rows that changed come from the shard, a few each batch, into a copy here (4
- * bytes a weight: H + 1 of them, rounded up to 16, for each row); what depends
- * on a single row, its hash keys, is brought up to date at once. The message
- * that closes a round builds the index of the copy as it is, and sends it. So
- * the index is a function of the messages, whenever they come, and of rows
- * alone: no checkpoint has any of it. Equation (43) of
- * docs/concepts/equations.md.
+ * The shard sends changed rows, a few each batch, which are copied here (4
+ * bytes a weight: H + 1 of them, rounded up to 16, for each row); the hash
+ * keys, which depend on a single row, are updated at once. The message that
+ * closes a round builds the index of the copy as it is, and sends it. So the
+ * index is a function of the messages, regardless of their timing, and of rows
+ * alone: no checkpoint has any of it. Equation (43) of docs/concepts/equations.md.
  *
- * This file owns: the copy and the builder. Not here: what an index is
- * (samplers/), when rows are sent and an index is used (index_keeper.c).
+ * This file owns: the copy and the builder. Not here: the form of an index
+ * (samplers/), and the times at which rows are sent and an index is used
+ * (index_keeper.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ send_index(skn_actor_t *actor, table_builder_t *state, uint64_t batch,
                : status;
 }
 
-/* Brings the copy up to date. Rows that are lent are put down one by one. */
+/* Updates the copy. Rows that are lent are read one by one. */
 static skn_status_t
 copy_rows(table_builder_t *state, const skn_dirty_t *dirty, skn_error_t *error)
 {

@@ -1,14 +1,14 @@
-/* dense.c - hidden units between the first hidden layer and the output: a
- * range of a layer's rows, one row a unit.
+/* dense.c - the actor of a shard of a hidden layer above the first: a range of
+ * the layer's units, one row a unit.
  *
  * Batch t: h = ReLU(W x), where x is the layer below with a 1 behind it, which
  * meets the bias. Then dropout, and the slice goes up. When its gradient g has
- * come, W^T g goes down at once, cut as the layer below is cut, and is summed
+ * come, W^T g is sent down at once, cut like the layer below, and is summed
  * there in a tree (merge.h) whose leaves are shards, or with reduction `fixed`
  * blocks of SKN_SLICE_COLUMNS units. W is the one of the forward pass: it is
- * copied then, since later rows may have been updated, or be away, by now.
- * The row gradients g x^T go to the updater with the rows, when it is their
- * turn. Equations (9), (25) and (26) of docs/concepts/equations.md.
+ * copied then, since by now the rows may have been updated, or be with the
+ * updater. The row gradients g x^T go to the updater with the rows, when it is
+ * their turn. Equations (9), (25) and (26) of docs/concepts/equations.md.
  *
  * This file owns: the inputs and the weights of the batches in flight. Not
  * here: the batches themselves (layer.c), the update rule (updater.c).
@@ -34,13 +34,14 @@ typedef struct dense {
     bool half;       /* products multiply bf16 */
     skn_merge_t down;
     uint32_t node_count,
-        node[SKN_TREE_NODES_MAX]; /* those that are sent down */
+        node[SKN_TREE_NODES_MAX]; /* the nodes that are sent down */
     bool packed;                  /* at open positions only: packing.h */
     uint32_t *open;               /* [batch_rows] */
-    float *whole; /* [batch_rows][columns below] of a node, to be packed */
+    float *whole; /* [batch_rows][columns below] of a node that is to be
+                   * packed */
 } dense_t;
 
-/* What a leaf of the tree is computed from. */
+/* The input of a leaf of the tree. */
 typedef struct leaf_source {
     const dense_t *dense;
     const skn_pass_t *pass;
@@ -61,7 +62,7 @@ weights_of(const dense_t *dense, const skn_pass_t *pass)
                                 dense->below.stride;
 }
 
-/* sum[rows][units] = x[rows][inputs + 1] . W[units][inputs + 1]^T */
+/* Computes sum[rows][units] = x[rows][inputs + 1] . W[units][inputs + 1]^T. */
 static void
 dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
 {
@@ -86,8 +87,8 @@ dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
     kernels->gemm(&job, dense->gemm);
 }
 
-/* pull[rows][columns] = g[rows][units] . W[units][column_first ..], over the
- * units of the leaf. */
+/* Computes pull[rows][columns] = g[rows][units] . W[units][column_first ..],
+ * over the units of the leaf. */
 static void
 compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
 {
@@ -119,7 +120,8 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
     hidden->kernels->gemm(&job, dense->gemm);
 }
 
-/* The units of one receiver: those whose gradient has a use there. */
+/* Sends the columns of one receiver; if packed, only those whose gradient it
+ * can use. */
 static skn_status_t
 send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
           uint32_t first, uint32_t end, skn_error_t *error)
@@ -172,7 +174,8 @@ dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
     return status;
 }
 
-/* value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs + 1] */
+/* Computes value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs +
+ * 1]. */
 static skn_gradient_t *
 dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
                skn_error_t *error)
@@ -233,7 +236,7 @@ static const skn_layer_work_t work = {
     .gradient = dense_gradient,
 };
 
-/* Floats of scratch that each of the three products fits into. */
+/* Floats of scratch that suffice for each of the three products. */
 static size_t
 gemm_floats(const dense_t *dense)
 {
@@ -248,7 +251,7 @@ gemm_floats(const dense_t *dense)
     return most / sizeof(float) + 1;
 }
 
-/* The nodes of the layer's tree that this shard sends down. */
+/* Finds the nodes of the layer's tree that this shard sends down. */
 static skn_status_t
 open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
 {
@@ -259,7 +262,7 @@ open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
     dense->half =
         strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     dense->down.kernels = hidden->kernels;
-    dense->down.leaf_count = 1; /* of its own */
+    dense->down.leaf_count = 1; /* one leaf, its own */
     dense->node_count = 1;
     dense->node[0] =
         skn_node_place(0, leaf < 0 ? skn_actor_index(actor) : (uint32_t)leaf);

@@ -1,15 +1,16 @@
-/* embedding.c - hidden units of the first layer: a slice of its columns.
+/* embedding.c - the actor of a shard of the first hidden layer: a slice of its
+ * columns.
  *
- * Batch t: h = ReLU(bias + sum over the sample's features of value * row),
- * each unit summed by one actor in feature order, so the bits do not depend on
+ * Batch t: h = ReLU(bias + sum over the sample's features of value * row), each
+ * unit summed by one actor in feature order, so that the bits do not depend on
  * how columns are dealt. Then dropout, and the slice goes to the next layer.
  * When the gradient of the slice has come, the gradient of each distinct
- * feature's row is formed once and goes to the updater with the rows.
- * Equations (6) and (27) of docs/concepts/equations.md.
+ * feature's row is formed once and goes to the updater with the rows. Equations
+ * (6) and (27) of docs/concepts/equations.md.
  *
- * This file owns: the sums over features, forwards and backwards. Not here:
- * the batches in flight (layer.c), the update rule (updater.c), who may go
- * first (turns.c).
+ * This file owns: the sums over features, forwards and backwards. Not here: the
+ * batches in flight (layer.c), the update rule (updater.c), the order of
+ * batches (turns.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ sum_features(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
     }
 }
 
-/* The gradient of each distinct feature's row, and of the bias. */
+/* Computes the gradient of each distinct feature's row, and of the bias. */
 static void
 form_gradient(const embedding_t *embedding, const skn_pass_t *pass,
               skn_gradient_t *message)
@@ -80,7 +81,7 @@ gradient_new(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
     return message;
 }
 
-/* Whether offset[0..item_count] cuts `total` items: 0, ascending, total. */
+/* Whether offset[0..item_count] divides `total` items: 0, ascending, total. */
 static bool
 cuts(const skn_u32s_t *offset, size_t item_count, size_t total)
 {
@@ -102,8 +103,8 @@ all_below(const skn_u32s_t *run, uint32_t end)
     return true;
 }
 
-/* The features of the samples, and the samples of the features: what the sums
- * over them read without a look. */
+/* Checks the features of the samples, and the samples of the features: the sums
+ * over them read these unchecked. */
 static skn_status_t
 check_batch(const skn_actor_t *actor, uint32_t feature_count,
             const skn_batch_t *batch, skn_error_t *error)

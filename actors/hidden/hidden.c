@@ -1,4 +1,5 @@
-/* hidden.c - activation, dropout, and the way back through them.
+/* hidden.c - applies activation and dropout of a hidden layer, and merges and
+ * masks its gradients.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/hidden.h"
 
@@ -9,8 +10,8 @@
 #include "actors/protocol/draws.h"
 #include "actors/protocol/workspace.h"
 
-/* As the dropout kernel rounds it, so that the way back divides by the same
- * number: a multiple of 2^-16. */
+/* The share of units that are kept, a multiple of 2^-16: rounded like in the
+ * dropout kernel, so that the backward pass divides by the same number. */
 static float
 kept_share(double keep)
 {
@@ -78,7 +79,7 @@ skn_hidden_activate(const skn_hidden_t *hidden, skn_activation_t *activation)
     }
 }
 
-/* The mean over the samples, through dropout and ReLU. */
+/* Passes the merged gradient back through dropout and ReLU. */
 static void
 finish(const skn_hidden_t *hidden, const skn_activation_t *activation,
        float *gradient)
@@ -112,8 +113,9 @@ begin_packing(skn_hidden_t *hidden, const skn_activation_t *activation)
     hidden->merge.packing = &hidden->packing;
 }
 
-/* Whether a part was packed by the zeros of our activation. Sets how many
- * numbers of it a node has; all cells if it is not packed. */
+/* Whether a part was packed by the zeros of this layer's activation. Sets
+ * *cells to the numbers that it has for each node; all cells if it is not
+ * packed. */
 static bool
 fits_packing(skn_hidden_t *hidden, const skn_u32s_t *open, size_t *cells)
 {
@@ -128,7 +130,7 @@ fits_packing(skn_hidden_t *hidden, const skn_u32s_t *open, size_t *cells)
            memcmp(open->at, hidden->open, rows * sizeof(*open->at)) == 0;
 }
 
-/* The same of push: there is all of a sample, or none. */
+/* Does the same for push: each sample is sent whole or not at all. */
 static bool
 fits_pushed(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
             size_t *cells)
@@ -151,8 +153,8 @@ fits_pushed(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
 
 /* --- output_gradient ----------------------------------------------------- */
 
-/* Whether a part's runs have the sizes that its header says: so many numbers
- * of pull and push a node. */
+/* Checks that a part's arrays have the sizes that its header states: *pulls and
+ * *pushes numbers for each node. */
 static skn_status_t
 check_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
            uint32_t rows, size_t *pulls, size_t *pushes, skn_error_t *error)
@@ -174,8 +176,9 @@ check_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
     return SKN_OK;
 }
 
-/* (m, z) of the nodes of `part`; NULL if they are not there. Both messages are
- * gathered in the order of their senders, so that it is mostly part `p`. */
+/* Finds (m, z) of the nodes of `part`; NULL if they are not there. Both
+ * messages are gathered in the order of their senders, so that it is usually
+ * part `p`. */
 static const skn_partition_t *
 partition_of(const skn_parts_t *partitions, size_t p,
              const skn_output_gradient_t *part)
@@ -244,8 +247,9 @@ collect_nodes(skn_hidden_t *hidden, const skn_parts_t *parts,
     return status;
 }
 
-/* Parts that came over links, and were measured there: what the coding has done
- * to the gradient. hidden->nodes has the nodes of all parts in their order. */
+/* Computes the error that the coding of links added to the gradient, from the
+ * parts that were measured on a link. hidden->nodes has the nodes of all parts
+ * in their order. */
 static void
 take_rounding(skn_hidden_t *hidden, const skn_parts_t *parts,
               const skn_partial_t *root, float *gradient)
@@ -314,7 +318,7 @@ refuse_sum(const skn_hidden_gradient_t *part, const char *what,
                     (unsigned long long)part->batch, what);
 }
 
-/* The same for the parts of a dense layer, which only add up. */
+/* Collects the nodes of a part from a dense layer, which are only summed. */
 static skn_status_t
 collect_sum(skn_hidden_t *hidden, const skn_hidden_gradient_t *part,
             size_t *node_count, skn_error_t *error)

@@ -1,5 +1,5 @@
-/* hidden.h - what every hidden layer does, whatever it is computed from:
- * activation and dropout forwards; merged, masked gradients backwards.
+/* hidden.h - the steps that all hidden layers share: activation and dropout
+ * forwards; merging and masking of gradients backwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_HIDDEN_HIDDEN_H
 #define ACTORS_HIDDEN_HIDDEN_H
@@ -18,7 +18,7 @@ typedef struct skn_hidden {
     skn_merge_t merge;
     float *root;            /* greatest, sum and push of the merged partial */
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
-    skn_packing_t packing;  /* of the activation in work */
+    skn_packing_t packing;  /* of the activation being processed */
     uint32_t *open;         /* [batch_rows] its open positions, once counted */
     size_t open_sum;
     skn_rounding_t rounding; /* of the gradient that was merged last */
@@ -46,25 +46,27 @@ typedef struct skn_hidden {
           "fixed: same bits every time; free: as soon as possible" }
 /* clang-format on */
 
-/* Reads the options of `actor`, allocates. Freed by skn_hidden_close, also
+/* Reads the options of `actor` and allocates. Freed by skn_hidden_close, also
  * after a failure. */
 skn_status_t skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor,
                              uint32_t column_first, uint32_t columns,
                              skn_error_t *error);
 void skn_hidden_close(skn_hidden_t *hidden);
 
-/* ReLU, and dropout in training, on a slice [rows][columns], in place. */
+/* Applies ReLU, and dropout in training, to a slice [rows][columns], in
+ * place. */
 void skn_hidden_activate(const skn_hidden_t *hidden,
                          skn_activation_t *activation);
 
-/* Merges the output shards' parts into the gradient [rows][columns] of the
- * mean loss, masked where `activation` is 0. `partitions` are those of the same
- * shards and batch, or NULL if the parts are not normalised. */
+/* Merges the output shards' parts into the gradient [rows][columns] of the mean
+ * loss, masked where `activation` is 0. `partitions` are from the same shards
+ * and batch, or NULL if the parts are not normalised. */
 skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
                               const skn_parts_t *partitions,
                               const skn_activation_t *activation,
                               float *gradient, skn_error_t *error);
-/* The same for parts that only add up, from the shards of a dense layer. */
+/* Does the same for parts that are only summed, from the shards of a dense
+ * layer. */
 skn_status_t skn_hidden_sum(skn_hidden_t *hidden, const skn_parts_t *parts,
                             const skn_activation_t *activation, float *gradient,
                             skn_error_t *error);

@@ -1,4 +1,4 @@
-/* layer.c - the passes of a hidden layer's shard.
+/* layer.c - moves the batches of a hidden layer's shard through their phases.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/layer.h"
 
@@ -148,7 +148,7 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
     return skn_actor_post(actor, gradient, error);
 }
 
-/* The oldest batch that waits; NULL if there is none. */
+/* Returns the oldest batch that waits, or NULL if there is none. */
 static skn_pass_t *
 next_waiting(skn_layer_t *layer)
 {

@@ -1,14 +1,16 @@
-/* layer.h - a shard of a hidden layer: its batches, and whose turn it is.
+/* layer.h - a shard of a hidden layer: the phases of its batches, and the order
+ * of its forward passes and updates.
  *
- * What the first hidden layer (embedding.c) and the later ones (dense.c) do
- * alike. A batch passes through in four phases:
+ * The code that the first hidden layer (embedding.c) and the later ones
+ * (dense.c) share. A batch passes through four phases:
  *
  *     free ─input─▶ waiting ─turn─▶ flying ─gradient from above─▶ landed
  *       ▲                 └─ an evaluation ends here                 │
  *       └────────── turn: row gradients go to the updater ───────────┘
  *
- * A kind's state begins with its skn_layer_t, so that the handlers below serve
- * every kind; what differs stands in skn_layer_work_t. One thread, the actor's.
+ * A kind's state begins with its skn_layer_t, so that the handlers below work
+ * for every kind; the differences are in skn_layer_work_t. One thread, the
+ * actor's.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_HIDDEN_LAYER_H
 #define ACTORS_HIDDEN_LAYER_H
@@ -33,27 +35,29 @@ typedef struct skn_held_part { /* parts of a gather that are kept */
 typedef struct skn_pass { /* one batch in one layer */
     skn_phase_of_pass_t phase;
     uint32_t slot;   /* its place among the layer's passes */
-    uint32_t flight; /* the same among those past their forward pass */
+    uint32_t flight; /* its place among the passes in flight */
     uint64_t batch, floor, horizon;
     uint32_t purpose, rows;
-    const void *input; /* message kept by the kind; dropped at the end */
+    const void *input; /* message that the kind keeps; dropped at the end */
     const skn_activation_t *activation;
-    /* Of a softmax above: whichever has come before the other. */
+    /* With a softmax above: the parts that came first wait here for the
+     * others. */
     skn_held_part_t partitions, shares;
-    float *gradient;         /* [rows][columns], behind dropout and ReLU */
-    skn_rounding_t rounding; /* of it */
+    float *gradient;         /* [rows][columns], after dropout and ReLU */
+    skn_rounding_t rounding; /* of the gradient */
 } skn_pass_t;
 
 typedef struct skn_layer skn_layer_t;
 
 typedef struct skn_layer_work {
-    /* The sums before ReLU, [rows][columns], from layer->rows. */
+    /* Computes the sums before ReLU, [rows][columns], from layer->rows. */
     void (*forward)(skn_layer_t *layer, const skn_pass_t *pass, float *sum);
-    /* pass->gradient is here; layer->rows may be away. NULL: nothing to do. */
+    /* Called when pass->gradient is here; layer->rows may be away. NULL:
+     * nothing to do. */
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_pass_t *pass, skn_error_t *error);
-    /* The row gradients of the batch; `batch` and `rows` are filled in by the
-     * layer. NULL and a filled `error` when memory is short. */
+    /* Makes the row gradients of the batch; the layer fills in `batch` and
+     * `rows`. NULL and a filled `error` when memory is short. */
     skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
                                 const skn_pass_t *pass, skn_error_t *error);
 } skn_layer_work_t;
@@ -64,8 +68,8 @@ struct skn_layer {
     skn_turns_t turns;
     skn_copy_t copy;
     const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
-    /* Batches are issued before their turn; from its forward pass to its update
-     * a batch is one of the window. */
+    /* Batches are issued before their turn; a batch counts in the window from
+     * its forward pass to its update. */
     uint32_t pass_count, flight_count;
     float *gradients; /* [flights][gradient_floats] */
     size_t gradient_floats;
@@ -74,26 +78,28 @@ struct skn_layer {
     skn_pass_t pass[SKN_ISSUED_MAX + 1];
 };
 
-/* The columns of the layer that a shard has, and the rows in which its weights
- * lie. */
+/* The columns of the layer that a shard has, and the shape of the rows that
+ * store its weights. */
 typedef struct skn_layer_shape {
     uint32_t column_first, columns;
     uint32_t rows, width;
 } skn_layer_shape_t;
 
-/* Reads SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS and SKN_COPY_OPTIONS, allocates.
- * Freed by skn_layer_close, also after a failure. */
+/* Reads SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS and SKN_COPY_OPTIONS, and
+ * allocates. Freed by skn_layer_close, also after a failure. */
 skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                             const skn_layer_work_t *work,
                             const skn_layer_shape_t *shape, skn_error_t *error);
 void skn_layer_close(skn_layer_t *layer);
 
-/* A free pass for a batch whose input has come, its phase still free: the kind
- * fills purpose, floor, horizon, input, and makes it waiting. NULL and
- * SKN_BAD_MESSAGE for a batch outside of the window, or of too many rows. */
+/* Returns a free pass for a batch whose input has come, its phase still free:
+ * the kind fills purpose, floor, horizon and input, and sets the phase to
+ * waiting. NULL and SKN_BAD_MESSAGE for a batch outside the window, or with too
+ * many rows. */
 skn_pass_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
                             uint64_t batch, uint32_t rows, skn_error_t *error);
-/* Does whatever can be done now, in the one order that turns.h allows. */
+/* Does every step that is possible now, in the one order that turns.h
+ * allows. */
 skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
                                   skn_error_t *error);
 

@@ -1,4 +1,5 @@
-/* slices.c - activations side by side.  SPDX-License-Identifier: Apache-2.0 */
+/* slices.c - joins the activations of a layer's shards, row by row.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/slices.h"
 
 #include <string.h>

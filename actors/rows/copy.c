@@ -1,4 +1,5 @@
-/* copy.c - new rows adopted.  SPDX-License-Identifier: Apache-2.0 */
+/* copy.c - takes leases: lent rows, or new values into a shard's working copy.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/copy.h"
 
 #include <string.h>
@@ -50,8 +51,8 @@ check(const skn_copy_t *copy, const skn_lease_t *lease, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Rows of this process: an address that came from elsewhere is refused where
- * the message is decoded. */
+/* Takes lent rows, which are in this process: the decoder of messages refuses
+ * an address from another process. */
 static skn_status_t
 take_loan(const skn_copy_t *copy, const skn_lease_t *lease,
           const skn_rows_t **rows, skn_error_t *error)

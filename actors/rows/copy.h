@@ -8,9 +8,9 @@
  *     shard ◀─── lease, the rows ── updater  shard ◀── lease, new ─ updater
  *                                              writes   values
  *
- * A copy holds weights alone, in f32 or rounded to the nearest bf16; the
+ * A copy holds only weights, in f32 or rounded to the nearest bf16; the
  * updater's rows, with the moments, stay f32: they are the masters that
- * checkpoints hold. Either way each piece of memory has one writer.
+ * checkpoints hold. In both cases each piece of memory has one writer.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_COPY_H
 #define ACTORS_ROWS_COPY_H
@@ -20,8 +20,8 @@
 #include "skein/actor.h"
 
 typedef struct skn_copy {
-    const char *name; /* of the actor, for sentences */
-    bool copies;      /* else the rows are lent, and there is no copy */
+    const char *name; /* of the actor, for messages */
+    bool copies;      /* false: the rows are lent, and there is no copy */
     uint32_t row_count, width; /* of the shard's rows */
     skn_rows_t rows;
 } skn_copy_t;
@@ -38,23 +38,24 @@ typedef struct skn_copy {
           "ask for pages of 2 MiB for the copy" }
 /* clang-format on */
 
-/* Reads the options of `actor`; room for `row_count` rows of `width` weights
- * if it copies. SKN_NO_MEMORY. Freed by skn_copy_close, also after a failure
- * or without an open. */
+/* Reads the options of `actor`, and makes room for `row_count` rows of `width`
+ * weights if it copies. SKN_NO_MEMORY. Freed by skn_copy_close, also after a
+ * failure or without an open. */
 skn_status_t skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor,
                            uint32_t row_count, uint32_t width,
                            skn_error_t *error);
 void skn_copy_close(skn_copy_t *copy);
 
-/* A lease has come. *rows, NULL while the updater has the rows, is then what
- * may be read until the next gradient is sent, or NULL still while more parts
- * of the first copy are to come. SKN_BAD_MESSAGE if the updater does not
- * do what the shard expects: rows that it did not have, the other way of
- * updates, rows beyond the shard, another width or number format. */
+/* Takes a lease that arrived. *rows is NULL while the updater has the rows;
+ * afterwards it may be read until the next gradient is sent, or stays NULL
+ * while more parts of the first copy are to come. SKN_BAD_MESSAGE if the
+ * updater does not do what the shard expects: it sends rows that it did not
+ * have, uses the other kind of updates, rows beyond the shard, or another width
+ * or number format. */
 skn_status_t skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
                            const skn_rows_t **rows, skn_error_t *error);
 
-/* What goes with a gradient: the right to write the rows, or NULL. */
+/* The value to send with a gradient: the right to write the rows, or NULL. */
 static inline void *
 skn_copy_lent(const skn_copy_t *copy, const skn_rows_t *rows)
 {

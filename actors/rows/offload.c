@@ -1,4 +1,4 @@
-/* offload.c - a nameless file and its mapping.
+/* offload.c - creates, reserves and maps a nameless file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/offload.h"
 
@@ -19,7 +19,8 @@
 
 #define ZERO_BYTES ((size_t)1 << 20)
 
-/* `folder`, or the nearest above it that is there; it has `bytes` of room. */
+/* Finds `folder`, or its nearest parent that exists; `found` has room for
+ * `bytes`. */
 static skn_status_t
 find_folder(const char *folder, char *found, size_t bytes, skn_error_t *error)
 {
@@ -62,7 +63,8 @@ skn_offload_look(const char *folder, skn_offload_disk_t *disk,
     return SKN_OK;
 }
 
-/* A file without a name; where the system cannot, one that loses it. */
+/* Opens a file without a name; if the file system has no such files, one that
+ * is unlinked at once. */
 static int
 open_nameless(const char *folder)
 {
@@ -82,7 +84,7 @@ open_nameless(const char *folder)
     return file;
 }
 
-/* File systems that cannot reserve are written to. */
+/* Writes zeros, on file systems that cannot reserve blocks. */
 static skn_status_t
 write_zeros(int file, const char *folder, size_t bytes, skn_error_t *error)
 {
@@ -139,7 +141,7 @@ skn_offload_open(skn_offload_t *offload, const char *folder, size_t bytes,
         } else {
             offload->at = map;
             offload->bytes = bytes;
-            offload->file = file; /* it is asked for errors: check */
+            offload->file = file; /* kept open for skn_offload_check */
             skn_offload_walk(offload, false);
         }
     }
@@ -158,7 +160,7 @@ skn_offload_close(skn_offload_t *offload)
     memset(offload, 0, sizeof(*offload));
 }
 
-/* Waits for what is being written already, and begins nothing. */
+/* Waits for writes that have begun, and starts none. */
 skn_status_t
 skn_offload_check(const skn_offload_t *offload, skn_error_t *error)
 {
@@ -167,7 +169,7 @@ skn_offload_check(const skn_offload_t *offload, skn_error_t *error)
         if (errno == EINTR)
             continue;
         if (errno == ENOSYS || errno == ESPIPE)
-            return SKN_OK; /* a file system that cannot say */
+            return SKN_OK; /* a file system without this call */
         skn_status_t status = skn_fail(
             error, SKN_STORAGE, "the optimizer's file has lost moments: %s",
             strerror(errno));

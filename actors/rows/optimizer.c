@@ -1,4 +1,4 @@
-/* optimizer.c - schedules and row steps.
+/* optimizer.c - computes learning rates and the optimizer steps of rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/optimizer.h"
 
@@ -82,7 +82,8 @@ step_adagrad(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
                          optimizer->adam.rate, *sum, optimizer->adam.eps);
 }
 
-/* A step that is smaller than a weight's last bit moves it now and then. */
+/* Rounds at random: a step smaller than a weight's last bit changes it now and
+ * then. */
 static void
 step_adagrad_bf16(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
                   uint32_t row, const float *gradient, const skn_noise_t *noise)

@@ -1,16 +1,16 @@
-/* optimizer.h - one step of an optimizer on one touched row.
+/* optimizer.h - applies one step of Adam, Adagrad or SGD to one touched row.
  *
- * Rows that are not touched are never swept. Adam (Kingma & Ba 2015, Algorithm
- * 1): v decays by beta2^(batches since the last touch), so it is what a dense
- * Adam would have; m decays by beta1 a touch, so it is the mean of the row's
- * last gradients, however long ago they were. The weights stand still while a
- * row is idle. Why not m as in a dense Adam: docs/decisions/0004-lazy-adam.md.
+ * Untouched rows cost nothing. Adam (Kingma & Ba 2015, Algorithm 1): v decays
+ * by beta2^(batches since the last touch), so it is what a dense Adam would
+ * have; m decays by beta1 a touch, so it is the mean of the row's last
+ * gradients, however long ago they were. The weights do not change while a row
+ * is idle. Why not m as in a dense Adam: docs/decisions/0004-lazy-adam.md.
  * Adagrad (Duchi et al. 2011, equation 1) keeps sums of mean squares: one a row
- * of a dense or output layer, "row-wise Adagrad" (Mudigere et al. 2022); one a
- * row and SKN_SLICE_COLUMNS hidden units of an embedding, since the columns of
- * a row lie with several shards (rows.h).
- * SGD and Adagrad on bf16 round at random (Gupta et al. 2015).
- * Rates follow a schedule of the batch number alone.
+ * of a dense or output layer, "row-wise Adagrad" (Mudigere et al. 2022); one
+ * for each row and SKN_SLICE_COLUMNS hidden units of an embedding, since
+ * several shards share the columns of a row (rows.h). SGD and Adagrad on bf16
+ * round at random (Gupta et al. 2015). Rates follow a schedule of the batch
+ * number alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_OPTIMIZER_H
 #define ACTORS_ROWS_OPTIMIZER_H
@@ -23,8 +23,8 @@ typedef enum skn_schedule {
     SKN_RATE_COSINE  /* linear up, then half a cosine down to `floor` */
 } skn_schedule_t;
 
-/* Powers of the decays that are looked up; idle rows of more batches use
- * powf. 4 KiB: an L1 cache holds them. */
+/* Powers of the decays in the lookup table; idle rows of more batches use powf.
+ * 4 KiB fit in an L1 cache. */
 #define SKN_DECAYS 1024
 
 typedef struct skn_optimizer {
@@ -40,14 +40,14 @@ typedef struct skn_optimizer {
     skn_adam_t adam;
 } skn_optimizer_t;
 
-/* Fills the tables; the plain members are set by the caller before. */
+/* Fills the tables; the caller sets the plain members before. */
 void skn_optimizer_init(skn_optimizer_t *optimizer);
 /* The learning rate of batch `batch`, counted from 0. */
 double skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t batch);
-/* Before the rows of batch `batch`. */
+/* Called before the rows of batch `batch`. */
 void skn_optimizer_begin(skn_optimizer_t *optimizer, uint64_t batch);
-/* One step of row `row` (its global number is `global_row`) along -gradient,
- * [width] floats. */
+/* Steps row `row` (its global number is `global_row`) along -gradient, [width]
+ * floats. */
 void skn_optimizer_step(const skn_optimizer_t *optimizer,
                         const skn_rows_t *rows, uint32_t row,
                         uint32_t global_row, const float *gradient);

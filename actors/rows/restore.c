@@ -1,4 +1,5 @@
-/* restore.c - rectangle after rectangle of a checkpoint, into an owner's rows.
+/* restore.c - requests the rectangles of a checkpoint one by one and copies
+ * them into an owner's rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/restore.h"
 
@@ -13,7 +14,7 @@ skn_restore_open(skn_restore_t *restore, const skn_actor_t *actor)
 {
     restore->wanted = skn_actor_receivers(actor, &skn_want_schema) > 0;
     restore->owner = (uint32_t)skn_actor_option_int(actor, "owner");
-    /* An owner without kernels does not open. */
+    /* Not NULL in use: an owner without kernels fails to open. */
     restore->kernels = skn_kernels_pick(NULL);
 }
 
@@ -33,7 +34,7 @@ skn_restore_ask(const skn_restore_t *restore, skn_actor_t *actor,
     return skn_actor_send(actor, &skn_want_schema, &want, error);
 }
 
-/* On to the next rectangle, or to the word to begin. */
+/* Requests the next rectangle, or the permission to begin. */
 static skn_status_t
 ask_next(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
 {
@@ -43,7 +44,7 @@ ask_next(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
     return skn_restore_ask(restore, actor, error);
 }
 
-/* The checkpoint has no such tensor. */
+/* Handles the answer that the checkpoint has no such tensor. */
 static skn_status_t
 take_nothing(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
 {

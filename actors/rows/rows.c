@@ -1,4 +1,4 @@
-/* rows.c - memory of rows and their first values.
+/* rows.c - maps the memory of rows, and reads and writes their weights.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/rows.h"
 
@@ -17,7 +17,7 @@ round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* A part's weights, as so many floats. */
+/* The size of a part, in floats. */
 static size_t
 part_floats(skn_rows_kind_t kind, uint32_t width)
 {
@@ -52,7 +52,7 @@ skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width)
     return round_up(row_count * stride_bytes(kind, width), HUGE_BYTES);
 }
 
-/* Of a row whose moments are elsewhere: weights and a step. */
+/* Bytes of a row whose moments are in a file: weights and a step. */
 static size_t
 resident_stride_bytes(uint32_t width)
 {

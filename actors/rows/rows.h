@@ -1,6 +1,7 @@
-/* rows.h - the rows of one shard of a layer, with what its optimizer keeps.
+/* rows.h - the memory of one shard's rows: weights and optimizer state side by
+ * side.
  *
- * Everything of a row lies together, since a row is touched as a whole:
+ * All values of a row are stored together, since a row is touched as a whole:
  *
  *     adam     | w [width] | m [width] | v [width] | step | up to 64 bytes
  *     adagrad  | w [width] | sum of squares        |     rows of dense, output
@@ -11,15 +12,15 @@
  *
  * Each part starts at a multiple of 4 floats. Adagrad with one sum a row is
  * "row-wise" (Mudigere et al. 2022). A slice of an embedding's columns does not
- * know the whole row's gradient, so there each SKN_SLICE_COLUMNS columns have a
- * sum, however many slices there are. Moments that were offloaded lie together
- * by themselves, so that a step touches few pages of the file:
+ * have the whole row's gradient, so there each SKN_SLICE_COLUMNS columns have a
+ * sum, for any number of slices. Offloaded moments are stored together in the
+ * file, so that a step touches few of its pages:
  *
  *     adam, memory | w [width] | step | up to 64 bytes |
  *           file   | m [width] | v [width] | up to 64 bytes |
  *
- * The updater owns the rows and is their
- * only writer; it lends them to its shard for reading.
+ * The updater owns the rows and is their only writer; it lends them to its
+ * shard for reading.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_ROWS_H
 #define ACTORS_ROWS_ROWS_H
@@ -46,23 +47,24 @@ typedef enum skn_rows_kind {
 typedef struct skn_rows {
     skn_rows_kind_t kind;
     uint32_t row_count;
-    uint32_t width;       /* weights of a row, the bias among them if it has */
+    uint32_t width;       /* weights of a row, including its bias if any */
     uint32_t sum_columns; /* adagrad: columns that share a sum */
     size_t part_floats;   /* between w, m and v */
     size_t stride_bytes;  /* between rows */
     unsigned char *at;
     size_t map_bytes;
-    unsigned char *moment_at; /* part 1 of row 0: behind its weights, or in
-                               * the file */
+    unsigned char *moment_at; /* part 1 of row 0: behind its weights, or in the
+                               * file */
     size_t moment_stride_bytes;
     size_t step_floats; /* adam: from the weights of a row to its step */
     skn_offload_t offload;
 } skn_rows_t;
 
-/* What `row_count` rows take, without allocating them. */
+/* Returns the bytes of `row_count` rows, without allocating them. */
 size_t skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width);
 
-/* The same of adam's rows whose moments are in a file, of the second size. */
+/* The same for adam's rows with moments in a file: bytes in memory, and in the
+ * file. */
 size_t skn_rows_resident_bytes(uint64_t row_count, uint32_t width);
 size_t skn_rows_offload_bytes(uint64_t row_count, uint32_t width);
 
@@ -71,7 +73,7 @@ size_t skn_rows_offload_bytes(uint64_t row_count, uint32_t width);
 skn_status_t skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind,
                            uint32_t row_count, uint32_t width, bool huge,
                            skn_error_t *error);
-/* Adam's rows, with their moments in a file in `folder`. */
+/* Maps adam's rows, with their moments in a file in `folder`. */
 skn_status_t skn_rows_init_offloaded(skn_rows_t *rows, uint32_t row_count,
                                      uint32_t width, bool huge,
                                      const char *folder, skn_error_t *error);
@@ -120,21 +122,21 @@ skn_rows_step(const skn_rows_t *rows, size_t row)
     return (uint32_t *)(void *)(skn_rows_weight(rows, row) + rows->step_floats);
 }
 
-/* The weights of the rows `index` names (NULL: all), as a matrix
+/* Returns the weights of the rows in `index` (NULL: all), as a matrix
  * [rows][width] for the product kernel. */
 skn_matrix_t skn_rows_matrix(const skn_rows_t *rows, const uint32_t *index);
-/* Those of the rows from `first` on. */
+/* The same for the rows from `first` on. */
 skn_matrix_t skn_rows_matrix_from(const skn_rows_t *rows, size_t first);
 
-/* lower [samples][width], `lower_stride` floats apart, times `count` rows from
- * `first` on: all of a job but c and c_stride. */
+/* Returns the job of lower [samples][width], `lower_stride` floats apart, times
+ * `count` rows from `first` on, complete except for c and c_stride. */
 skn_gemm_t skn_rows_product(const skn_rows_t *rows, size_t first, size_t count,
                             const float *lower, size_t lower_stride,
                             size_t samples);
 
-/* Fetches a row's weights into the second-level cache. Inline at any price: gcc
- * 12 takes a function that does nothing but fetch for one without effects, and
- * drops the calls of it. */
+/* Prefetches a row's weights into the second-level cache. Always inline: gcc 12
+ * treats a function that only prefetches as one without effects, and drops
+ * calls of it. */
 static inline __attribute__((always_inline)) void
 skn_rows_fetch(const skn_rows_t *rows, size_t row)
 {

@@ -1,4 +1,5 @@
-/* tensors.c - views of rows.  SPDX-License-Identifier: Apache-2.0 */
+/* tensors.c - makes the tensor views of rows, and loads them from a checkpoint.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/tensors.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ name_piece(skn_tensor_view_t *view, const skn_tensor_place_t *place,
                    place->layer, part);
 }
 
-/* A rectangle of full rows: [row_count][columns] at `at`. */
+/* Returns the view of a rectangle of full rows: [row_count][columns] at
+ * `at`. */
 static skn_tensor_view_t
 matrix_view(const skn_tensor_place_t *place, const char *part,
             skn_dtype_t dtype, unsigned char *at, size_t stride_bytes,
@@ -37,7 +39,7 @@ matrix_view(const skn_tensor_place_t *place, const char *part,
     return view;
 }
 
-/* One element every `stride_bytes`. */
+/* Returns the view of a vector with one element every `stride_bytes`. */
 static skn_tensor_view_t
 vector_view(const skn_tensor_place_t *place, const char *part,
             skn_dtype_t dtype, unsigned char *at, size_t stride_bytes,
@@ -91,13 +93,14 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
                bool reading, skn_tensor_view_t *view)
 {
     uint32_t count = weight_views(rows, place, view);
-    /* Moments have the bias among them: one row, or one column, more. */
+    /* Moments include the bias: one row, or one column, more. */
     uint64_t all_rows = place->global_rows + (place->bias_row ? 1 : 0);
     uint64_t all_columns = place->global_columns + (place->bias_row ? 0 : 1);
     size_t stride = rows->moment_stride_bytes;
     unsigned char *part1 = (unsigned char *)skn_rows_moment(rows, 0, 1);
     unsigned char *part2 = (unsigned char *)skn_rows_moment(rows, 0, 2);
-    /* Column shards of one row are touched together: the first speaks. */
+    /* Column shards of one row are touched together, so only the first writes
+     * its steps. */
     bool speaks = reading || !place->bias_row || place->slice == 0;
     if (rows->kind == SKN_ROWS_ADAM) {
         view[count++] =

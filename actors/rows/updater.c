@@ -1,11 +1,13 @@
-/* updater.c - the only writer of a shard's weights and optimizer state.
+/* updater.c - the actor that owns a shard's rows: the only writer of their
+ * weights and optimizer state.
  *
- * A gradient message lends it the rows of its shard; it steps the rows that
- * the gradient names, gives the rows back, and tells the source that the batch
- * is applied here. It owns the memory of the rows: it makes them (drawn from
- * the seed, read from a checkpoint, or asked for where that lies on another
- * node: restore.h) and writes them into checkpoints, piece by piece, while no
- * batch is in flight. Equations (44) to (49) of docs/concepts/equations.md.
+ * A gradient message gives it the right to write the rows of its shard; it
+ * steps the rows that the gradient names, gives the rows or their new values
+ * back, and reports to the source that the batch is applied here. It owns the
+ * memory of the rows: it makes them (drawn from the seed, read from a
+ * checkpoint, or requested if that is on another node: restore.h) and writes
+ * them into checkpoints, piece by piece, while no batch is in flight. Equations
+ * (44) to (49) of docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +23,8 @@
 #include "formats/checkpoint/cut.h"
 #include "formats/checkpoint/ledger.h"
 
-/* How many rows ahead of the one in work are fetched: into the second-level
- * cache, which waits for more lines at once than the first does. */
+/* Rows to prefetch ahead of the current one: into the second-level cache, which
+ * can wait for more lines at once than the first. */
 #define PREFETCH_ROWS 4
 
 typedef struct updater {
@@ -34,13 +36,16 @@ typedef struct updater {
     bool copies, half;   /* the shard has a copy, in bf16 */
     bool priming;        /* the first copy is being sent */
     uint32_t prime_row;  /* its next row */
-    uint64_t next_batch; /* that the rows are for, as they are */
-    /* Where it began, and batches since: were they in order? */
+    uint64_t next_batch; /* the batch that the present rows are for */
+    /* The batch at which it began, and the number of batches since, to check
+     * that they came in order. */
     uint64_t first_batch, stepped;
     skn_restore_t restore;
-    /* Of each block (formats/checkpoint/ledger.h); NULL: none is kept. */
+    /* One entry a block (formats/checkpoint/ledger.h); NULL: no ledger is
+     * kept. */
     skn_ledger_entry_t *ledger;
-    /* What they will never get, of each; NULL: the run loses nothing. */
+    /* Updates that a block will never get, one entry a block; NULL: the run
+     * loses none. */
     skn_ledger_entry_t *missed;
     skn_piece_t ledger_piece;
     /* A checkpoint that is being sent: */
@@ -50,8 +55,8 @@ typedef struct updater {
     skn_tensor_view_t views[SKN_TENSOR_VIEWS_MAX];
 } updater_t;
 
-/* Inline at any price: gcc 12 takes a function that does nothing but fetch for
- * one without effects, and drops the calls of it. */
+/* Always inline: gcc 12 treats a function that only prefetches as one without
+ * effects, and drops calls of it. */
 static inline __attribute__((always_inline)) void
 prefetch(const skn_rows_t *rows, uint32_t row)
 {
@@ -65,8 +70,8 @@ prefetch(const skn_rows_t *rows, uint32_t row)
         __builtin_prefetch(at + k, 0, 2);
 }
 
-/* Moments in a file: all that a batch touches is asked for before the first of
- * it is needed, so that the disk has many requests to choose from. */
+/* With moments in a file, all moments that a batch touches are requested before
+ * the first is needed, so that the disk has many requests to choose from. */
 static void
 expect_rows(const skn_rows_t *rows, const uint32_t *unit, size_t count)
 {
@@ -80,8 +85,9 @@ expect_rows(const skn_rows_t *rows, const uint32_t *unit, size_t count)
     }
 }
 
-/* The rows go back to the shard; or room for the new values of `count` rows,
- * which set_copy fills. NULL and a filled `error` when memory is short. */
+/* Makes the lease that gives the rows back to the shard, or one with room for
+ * the new values of `count` rows, which set_copy fills. NULL and a filled
+ * `error` when memory is short. */
 static skn_lease_t *
 lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
           size_t count, skn_error_t *error)
@@ -99,7 +105,7 @@ lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
     return lease;
 }
 
-/* Unit `k` of a lease of copies is row `row`, as it is now. */
+/* Sets unit `k` of a lease of copies to the present values of row `row`. */
 static void
 set_copy(const updater_t *updater, skn_lease_t *lease, size_t k, uint32_t row)
 {
@@ -113,7 +119,7 @@ set_copy(const updater_t *updater, skn_lease_t *lease, size_t k, uint32_t row)
         memcpy(lease->value.at + k * width, weight, width * sizeof(float));
 }
 
-/* The next part of the shard's first copy. */
+/* Sends the next part of the shard's first copy. */
 static skn_status_t
 prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
@@ -136,7 +142,7 @@ prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
     return skn_actor_post(actor, lease, error);
 }
 
-/* Steps the rows of a gradient, and puts them into a lease of copies. */
+/* Steps the rows of a gradient, and copies them into a lease of copies. */
 static skn_status_t
 step_rows(skn_actor_t *actor, updater_t *updater,
           const skn_gradient_t *gradient, skn_lease_t *lease,
@@ -211,7 +217,8 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
 /* --- checkpoints -------------------------------------------------------------
  */
 
-/* All rectangles of the shard's state: those of its rows, and the ledger. */
+/* Lists all rectangles of the shard's state: those of its rows, and the
+ * ledger. */
 static uint32_t
 list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
 {
@@ -272,7 +279,8 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     return send_tensors(actor, updater, error);
 }
 
-/* As many rows of the tensor in hand as fit into one piece. */
+/* Makes a message with as many rows of the current tensor as fit into one
+ * chunk. */
 static skn_chunk_t *
 next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
@@ -303,7 +311,7 @@ next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
     if (!updater->saving)
         skn_offload_walk(&updater->rows.offload, false);
     piece->last = !updater->saving;
-    /* Moments that the disk lost would look like others in the checkpoint. */
+    /* Moments that the disk lost would look valid in the checkpoint. */
     if (piece->last &&
         skn_offload_check(&updater->rows.offload, error) != SKN_OK) {
         skn_message_drop(piece);
@@ -335,7 +343,8 @@ kind_of(const skn_actor_t *actor)
     const char *optimizer = skn_actor_option_text(actor, "optimizer");
     bool half = strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     bool sliced = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0;
-    /* The shard's copy may be bf16: the rows here are its masters. */
+    /* Only the shard's copy is bf16 then: the rows here are its masters, in
+     * f32. */
     half = half && strcmp(skn_actor_option_text(actor, "updates"), "copy") != 0;
     if (strcmp(optimizer, "sgd") == 0)
         return half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD;
@@ -369,8 +378,8 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     skn_optimizer_init(optimizer);
 }
 
-/* Where the shard's blocks lie among those of the layer; they are of so many
- * rows, or columns where the bias is a row, whatever the layout. */
+/* Finds the shard's blocks among those of the layer. For every layout, blocks
+ * have the same number of rows, or of columns where the bias is a row. */
 static skn_status_t
 open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
@@ -411,8 +420,9 @@ open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
                           skn_actor_name(actor));
 }
 
-/* A run that was begun without a ledger: what it did is believed. And what a
- * block has not had by now it misses. */
+/* If no block has an entry, the run began without a ledger, and every block
+ * counts as having had all batches. Batches that a block has not had by now are
+ * recorded as missed. */
 static void
 complete_ledger(updater_t *updater)
 {
@@ -427,7 +437,8 @@ complete_ledger(updater_t *updater)
                         updater->next_batch);
 }
 
-/* First weights: normal, all biases alike; the same for every layout. */
+/* Draws the first weights: normally distributed, all biases equal; the same for
+ * every layout. */
 static skn_status_t
 draw_rows(const skn_actor_t *actor, const updater_t *updater,
           skn_error_t *error)
@@ -547,7 +558,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
                      : draw_rows(actor, updater, error);
 }
 
-/* The shard gets its rows, and may begin. */
+/* Gives the shard its rows, so that it may begin. */
 static skn_status_t
 begin(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
@@ -599,8 +610,9 @@ is_finite(const updater_t *updater, const skn_tensor_view_t *view)
     return finite;
 }
 
-/* With `order: free` a batch may have overtaken one: what the rows are then is
- * in no file's words. Such rows are set back, as are those that diverge. */
+/* Adds the rows to a cut. With `order: free` one batch may have overtaken
+ * another; no file can then describe the rows. Such rows are left out and roll
+ * back, as do rows that are not finite. */
 static skn_status_t
 updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
             skn_error_t *error)

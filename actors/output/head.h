@@ -9,7 +9,7 @@
  *        │ leaves of the merge tree
  *        ▼
  *     nodes  (m, z, u, v) for the hidden gradient, (m, z) for the other shards
- * │ when all (m, z) have come: M, Z
+ *        │ when all (m, z) have come: M, Z
  *        ▼
  *     gradient of each distinct unit's row     sum over samples (c p - y) h
  *

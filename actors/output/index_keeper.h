@@ -6,7 +6,7 @@
  * exactly `lag` batches later, so that a run is the same every time:
  *
  *     batch     0 .. s-1    s                      s + lag
- * shard dirty rows dirty, last adopts the index of s,
+ *     shard     dirty rows  dirty, last            adopts the index of s,
  *                              │                   waits if it is not here
  *     builder   copies         └─ builds ── index ──┘
  *

@@ -1,14 +1,15 @@
 /* restore.h - fetches an owner's state at a resume from the checkpointer of the
  * first node, or from a keeper.
  *
- * owner ──want (a rectangle)──▶ checkpointer one after the other
+ *     owner ──want (a rectangle)──▶ checkpointer     one after the other
  *     owner ◀──────── restored ─── checkpointer      its rows, in parts
  *     owner ──want (no name)──────▶ checkpointer     it has all
  *     owner ◀─── restored, begin ── checkpointer     when all have theirs
  *
  * No owner begins before: if one of them cannot get its state, the run ends
- * before another has continued. Used by owners without the checkpoint on their
- * own disk; the others read it themselves (tensors.h).
+ * before another has continued. Used by owners on all nodes but the first, and
+ * by all owners if each node keeps its share of checkpoints; other owners read
+ * the files themselves (tensors.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_RESTORE_H
 #define ACTORS_ROWS_RESTORE_H

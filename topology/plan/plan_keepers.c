@@ -3,8 +3,8 @@
  *
  *     owners of node n ─tensor, chunk─▶ keeper.n, keeper.n+1, ... (copies)
  *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
- * keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0 the steps
- * keeper.* ─holding, fetch, fetched─▶ keeper.* what one has not
+ *     keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0       the steps
+ *     keeper.* ─holding, fetch, fetched─▶ keeper.*     missing files
  *
  * The nodes form a ring: the copies of the last are on the first. Nodes that
  * leave are not in it: their keepers receive nothing, and send the files that

@@ -1,4 +1,4 @@
-/* blockwise.c - even draws, block by block.
+/* blockwise.c - draws rows evenly, block by block, without replacement.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/blockwise.h"
 
@@ -9,10 +9,10 @@
 #include "actors/protocol/draws.h"
 
 #define WORDS_MAX (SKN_BLOCK_ROWS_MAX / 64)
-/* The stream of the start u; those of blocks are numbers of blocks. */
+/* The random stream of the start u; a block's stream has the block's number. */
 #define BLOCK_STREAM UINT32_MAX
 
-/* Rows of the shard's block `block`: the last one may be short. */
+/* Rows of the shard's block `block`; the last one may be short. */
 static uint32_t
 rows_of(const skn_blockwise_t *blockwise, uint32_t block)
 {
@@ -88,7 +88,8 @@ skn_blockwise_chance(const skn_blockwise_t *blockwise, uint32_t row)
     return blockwise->chance[row / blockwise->options.block_rows];
 }
 
-/* Floyd: for j = R - m .. R - 1, draw t <= j; take t, or j if t is taken. */
+/* Floyd's algorithm: for j = R - m .. R - 1, draw t <= j; take t, or j if t is
+ * taken. */
 static void
 draw_block(uint64_t key, uint32_t block, uint32_t rows, uint32_t draws,
            uint64_t *bits)

@@ -1,11 +1,12 @@
-/* blockwise.h - a simple random sample of each block of rows.
+/* blockwise.h - draws a simple random sample of rows from each block, for the
+ * even draws of samplers.
  *
  * Block b of R rows gives m_b of the m rows, without replacement (Floyd's
- * algorithm, Bentley & Floyd 1987). A row's fate depends on (seed, batch, its
- * block) and on nothing else: the same rows are drawn however blocks are dealt
- * to shards.
+ * algorithm, Bentley & Floyd 1987). Whether a row is drawn depends only on
+ * (seed, batch, its block): the same rows are drawn for any division of blocks
+ * among shards.
  *     m >= n blocks: m_b = floor((b + 1) m / n) - floor(b m / n), pi = m_b / R.
- *     m < n blocks: the same with a random start u below n that is the batch's,
+ *     m < n blocks: the same with a random start u below n for each batch,
  *     floor(((b + 1) m + u) / n) - .., 0 or 1, so that pi = m / n / R and no
  *     block is left out for ever (systematic sampling, Madow 1949).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -20,7 +21,7 @@ typedef struct skn_blockwise {
     uint64_t blocks;                   /* n, of the layer */
     uint32_t block_first, block_count; /* of the shard */
     double *chance;                    /* [block_count] pi */
-    uint32_t room;                     /* no draw gives more rows */
+    uint32_t room;                     /* the most rows of a draw */
     uint32_t *row;                     /* the last draw: local, ascending, */
     float *weight;                     /* 1/pi, capped */
     uint32_t count;

@@ -1,4 +1,5 @@
-/* dwta.c - hash tables by greatest coordinates (hash_dwta.c, tables.c).
+/* dwta.c - the sampler dwta, which draws from hash tables of greatest
+ * coordinates (hash_dwta.c, tables.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 

@@ -1,5 +1,6 @@
-/* exact.c - every row, every batch: the oracle, and the baseline that sampling
- * must beat in time.  SPDX-License-Identifier: Apache-2.0 */
+/* exact.c - the sampler exact, which takes every row in every batch: the
+ * reference in tests, and the baseline that sampling must beat in time.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "actors/samplers/sampler.h"

@@ -1,4 +1,5 @@
-/* hash.c - keys out of codes.  SPDX-License-Identifier: Apache-2.0 */
+/* hash.c - combines the codes of hash functions into keys.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/hash.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "actors/protocol/draws.h"
 #include "actors/protocol/workspace.h"
 
-/* Tables of a sampler that does not say how many. */
+/* Tables of a sampler without the option `tables`. */
 #define TABLES_DEFAULT 50
 
 skn_status_t
@@ -53,7 +54,7 @@ skn_hash_fini(skn_hash_t *hash)
     memset(hash, 0, sizeof(*hash));
 }
 
-/* Vectors [first, ..) of x. */
+/* Returns the vectors [first, ..) of x. */
 static skn_matrix_t
 part_of(const skn_matrix_t *x, uint32_t first)
 {

@@ -1,9 +1,10 @@
-/* hash.h - L keys of K functions each, of rows and of hidden vectors alike.
+/* hash.h - computes hash keys of rows and hidden vectors for the samplers'
+ * tables: L keys of K functions each.
  *
- * Vectors are rows [w; bias] and queries [h; 1], so that what is likely to
- * collide is what has a large logit. Functions depend on the seed alone; both
- * sides make them for themselves. A vector of NaN has keys like any other,
- * within bounds.  SPDX-License-Identifier: Apache-2.0 */
+ * Vectors are rows [w; bias] and queries [h; 1], so that vectors with a large
+ * logit are likely to collide. Functions depend on the seed alone; sampler and
+ * builder each make their own. A vector of NaN has keys like any other, within
+ * bounds. SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_HASH_H
 #define ACTORS_SAMPLERS_HASH_H
 
@@ -11,19 +12,19 @@
 
 /* Bits of a key: 2^20 buckets a table, 4 MiB of offsets. */
 #define SKN_KEY_BITS_MAX 20u
-/* Vectors that are hashed in one go: their codes stay in cache. */
+/* Vectors that are hashed at a time: their codes stay in cache. */
 #define SKN_HASH_ROWS 64u
 
 typedef struct skn_hash skn_hash_t;
 
 typedef struct skn_hash_family {
     const char *name;
-    uint32_t code_bits; /* a function gives a code of so many bits */
+    uint32_t code_bits; /* bits of the code of one function */
     uint32_t functions_default;
     /* Makes the functions: fills `direction` or `coordinate`. */
     skn_status_t (*open)(skn_hash_t *hash, skn_error_t *error);
-    /* Codes [count][code_count] of `count` <= SKN_HASH_ROWS vectors, the rows
-     * of `x`, f32, columns side by side. */
+    /* Computes codes [count][code_count] of `count` <= SKN_HASH_ROWS vectors,
+     * the rows of `x`, f32, columns contiguous. */
     void (*codes)(skn_hash_t *hash, const skn_matrix_t *x, uint32_t count);
 } skn_hash_family_t;
 
@@ -47,14 +48,14 @@ struct skn_hash {
     uint32_t *place;      /* dwta: of one vector: code, or none */
 };
 
-/* SKN_BAD_CONFIG if the numbers do not go together. Freed by skn_hash_fini,
+/* SKN_BAD_CONFIG if the options are not compatible. Freed by skn_hash_fini,
  * also after a failure. */
 skn_status_t skn_hash_init(skn_hash_t *hash, const skn_hash_family_t *family,
                            const skn_sampler_options_t *options,
                            skn_error_t *error);
 void skn_hash_fini(skn_hash_t *hash);
-/* Keys [count][tables], of any number of vectors. Key: K codes, the first in
- * the highest bits; below 2^key_bits. */
+/* Computes keys [count][tables] for any number of vectors. A key is K codes,
+ * the first in the highest bits; it is below 2^key_bits. */
 void skn_hash_keys(skn_hash_t *hash, const skn_matrix_t *x, uint32_t count,
                    uint32_t *key);
 

@@ -1,15 +1,16 @@
-/* hash_dwta.c - which of 8 coordinates is the greatest (densified winner takes
- * all: Yagnik et al. 2011; Chen & Shrivastava 2018).
+/* hash_dwta.c - the hash function of dwta: the position of the greatest of 8
+ * coordinates (densified winner takes all: Yagnik et al. 2011; Chen &
+ * Shrivastava 2018).
  *
  * Permutations of the coordinates are cut into bins of 8. The code of a bin is
- * the place, 0 to 7, of its greatest coordinate that is not zero: three bits,
- * and three bits wide in the key (SLIDE's released code gave it two, and lost
- * 96% of its buckets). The bins of a table come from one permutation, if it has
- * enough: where two bins share two coordinates, one bin's winner rules out some
- * codes of the other, and where a coordinate stands twice in a bin its second
- * place never wins; such keys could not be reached. A bin of zeros, in a vector
- * that ReLU made sparse, takes the code of another bin, found by a fixed probe
- * sequence.  SPDX-License-Identifier: Apache-2.0 */
+ * the position, 0 to 7, of its greatest coordinate that is not zero: three
+ * bits, and three bits wide in the key (SLIDE's released code gave it two, and
+ * lost 96% of its buckets). The bins of a table come from one permutation, if
+ * it has enough: if two bins share two coordinates, the winner of one bin rules
+ * out some codes of the other, and if a coordinate is twice in a bin, its
+ * second position never wins; such keys could not be reached. A bin of zeros,
+ * in a vector that ReLU made sparse, takes the code of another bin, found by a
+ * fixed probe sequence. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,11 +19,11 @@
 
 #define BIN 8u
 #define NO_PLACE UINT32_MAX
-/* Probes of an empty bin before its code is 0 (SLIDE's number). A quarter of
- * the bins full: the chance to find none is 0.75^100. */
+/* Probes for an empty bin before its code is 0 (SLIDE's number). With a quarter
+ * of the bins full, the chance to find none is 0.75^100. */
 #define PROBES_MAX 100u
 
-/* Permutation number `permutation` (Fisher & Yates). */
+/* Computes permutation number `permutation` (Fisher & Yates). */
 static void
 shuffle_columns(const skn_hash_t *hash, uint32_t permutation, uint32_t *shuffle)
 {
@@ -36,8 +37,9 @@ shuffle_columns(const skn_hash_t *hash, uint32_t permutation, uint32_t *shuffle)
     }
 }
 
-/* A table whose bins are too many for one permutation takes several, but no
- * bin does, unless there are fewer coordinates than a bin has. */
+/* Fills the coordinates of all bins. A table with too many bins for one
+ * permutation takes several, but no bin does, unless there are fewer
+ * coordinates than a bin has. */
 static void
 fill_coordinates(skn_hash_t *hash, uint32_t *shuffle)
 {
@@ -71,8 +73,8 @@ dwta_open(skn_hash_t *hash, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The place of the greatest coordinate that is not zero. NaN beats nothing,
- * but it is something: a bin of NaN has code 0. */
+/* Returns the position of the greatest coordinate that is not zero. NaN is
+ * greater than nothing, but it is not zero: a bin of NaN has code 0. */
 static uint32_t
 place_in_bin(const float *x, const uint32_t *coordinate)
 {
@@ -88,8 +90,8 @@ place_in_bin(const float *x, const uint32_t *coordinate)
     return place;
 }
 
-/* The c-th bin to ask for the code of an empty bin i: multiplicative hashing
- * by 2^64 / golden ratio (Knuth, volume 3, section 6.4). */
+/* Returns the c-th bin whose code the empty bin i may take: multiplicative
+ * hashing by 2^64 / golden ratio (Knuth, volume 3, section 6.4). */
 static uint32_t
 probe(uint32_t i, uint32_t c, uint32_t bins)
 {

@@ -1,11 +1,12 @@
-/* hash_simhash.c - on which side of a random plane a vector lies.
+/* hash_simhash.c - the hash function of simhash: the side of a random plane on
+ * which a vector is.
  *
- * P[two vectors collide] = 1 - angle / pi (Charikar 2002). A plane takes a
- * third of the coordinates, with signs (sparse projections, Li et al. 2006, as
- * SLIDE has them). They are held as dense rows of 1, -1 and 0 all the same:
- * one blocked product for a batch of vectors is faster than picking the
- * coordinates of each. The side does not change with a vector's length, so
- * nothing needs to be normalised.  SPDX-License-Identifier: Apache-2.0 */
+ * P[two vectors collide] = 1 - angle / pi (Charikar 2002). A plane uses a third
+ * of the coordinates, with signs (sparse projections, Li et al. 2006, as in
+ * SLIDE). They are stored as dense rows of 1, -1 and 0 nevertheless: one
+ * blocked product for a batch of vectors is faster than picking the coordinates
+ * of each. The side does not change with a vector's length, so nothing needs to
+ * be normalised. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 #include "actors/protocol/workspace.h"
 #include "kernels/philox.h"
 
-/* Function i: a random third of the coordinates (the first of a shuffle of
- * Fisher & Yates), each with a random sign. */
+/* Fills function i: a random third of the coordinates (the first of a shuffle
+ * of Fisher & Yates), each with a random sign. */
 static void
 fill_direction(const skn_hash_t *hash, uint32_t i, uint32_t *shuffle)
 {

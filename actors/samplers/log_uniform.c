@@ -1,4 +1,5 @@
-/* log_uniform.c - rows drawn by the rank of their frequency.
+/* log_uniform.c - the sampler log_uniform, which draws rows by the rank of
+ * their frequency.
  *
  * The label of rank r (0: the most frequent; ties: the lower label first) has
  * mass q_r = ln((r + 2) / (r + 1)) / ln(L + 1), which sums to 1 and is about
@@ -8,12 +9,12 @@
  *
  *     m_b = floor(m C(b + 1) + u) - floor(m C(b) + u)     C: mass before b
  *
- * with a start u in [0, 1) that is the batch's (systematic sampling), so m_b is
- * k or k + 1 with m Q = k + f, and a row of q in the block is in the list with
+ * with one start u in [0, 1) a batch (systematic sampling), so m_b is k or k +
+ * 1 with m Q = k + f, and a row of q in the block is in the list with
  *     pi = 1 - (1 - q)^k (1 - f q)
  * in every batch. Draws are keyed by (seed, batch, block): the same rows are
- * drawn however blocks are dealt to shards. Masses in a block are whole
- * numbers, so that q is exact.  SPDX-License-Identifier: Apache-2.0 */
+ * drawn for any division of blocks among shards. Masses in a block are whole
+ * numbers, so that q is exact. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@
 #include "actors/samplers/sampler.h"
 
 /* Masses of rows are multiples of 2^-40 of their block's. The rarest of ten
- * million has 2^-28 of all, so it has at least 2^12 of them. */
+ * million labels has 2^-28 of the whole mass, so at least 2^12 of these
+ * units. */
 #define MASS_ONE 0x1p40
 #define LOG_UNIFORM_STREAM UINT64_MAX
 
@@ -34,7 +36,7 @@ typedef struct log_uniform {
     uint64_t *until; /* [row_count] mass in the block, up to and with the row */
     float *weight;   /* [row_count] 1/pi, capped */
     skn_rowset_t drawn;
-    uint32_t *row; /* the draw in hand */
+    uint32_t *row; /* the current draw */
     float *row_weight;
     uint32_t room;
 } log_uniform_t;
@@ -61,7 +63,7 @@ by_key(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The mass of every label, by its rank. */
+/* Computes the mass of every label from its rank. */
 static bool
 fill_masses(const skn_sampler_options_t *options, double *mass)
 {
@@ -87,7 +89,8 @@ rows_of(const log_uniform_t *sampler, uint32_t block)
     return left < size ? left : size;
 }
 
-/* Mass of local row `row` in its block, and the block's. */
+/* Returns the mass of local row `row` in its block, and that of the block in
+ * *whole. */
 static uint64_t
 mass_of(const log_uniform_t *sampler, uint32_t row, uint64_t *whole)
 {
@@ -109,8 +112,9 @@ chance_of(const log_uniform_t *sampler, uint32_t row)
     return -expm1(k * log1p(-q) + log1p(-(draws - k) * q));
 }
 
-/* From the masses of all labels to the shard's blocks and rows. C is summed
- * over all blocks in one order, so all shards agree on it. */
+/* Computes the masses of the shard's blocks and rows from those of all labels.
+ * C is summed over all blocks in one order, so that all shards have the same
+ * values. */
 static void
 fill_blocks(log_uniform_t *sampler, const double *mass)
 {
@@ -193,7 +197,7 @@ log_uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
     }
     sampler->options = *options;
     if (prepare(sampler, error) == SKN_OK) {
-        sampler->options.frequency = NULL; /* the caller's */
+        sampler->options.frequency = NULL; /* the array is the caller's */
         return sampler;
     }
     log_uniform_close(sampler);
@@ -202,7 +206,7 @@ log_uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
 
 /* --- draws ---------------------------------------------------------------- */
 
-/* The row whose share of the block's mass holds `place`. */
+/* Returns the row whose part of the block's mass includes `place`. */
 static uint32_t
 row_at(const uint64_t *until, uint32_t rows, uint64_t place)
 {

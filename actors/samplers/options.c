@@ -1,4 +1,4 @@
-/* options.c - from an actor's options to a sampler.
+/* options.c - reads an actor's sampler options and opens the sampler.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/options.h"
 

@@ -1,7 +1,8 @@
-/* options.h - the options of a sampler, for the kinds that have one: the output
- * shard that draws, and the table_builder that builds its index.
+/* options.h - the options of a sampler, read by the two kinds of actor that
+ * have one: the output shard that draws, and the table_builder that builds its
+ * index.
  *
- * Beside those of SKN_SAMPLER_OPTIONS a kind has `seed`, `layer`, `labels`,
+ * Besides SKN_SAMPLER_OPTIONS a kind has `seed`, `layer`, `labels`,
  * `row_first`, `row_count`, `hidden` and `batch_rows`.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_OPTIONS_H
@@ -34,7 +35,7 @@
       "its features; 0: as the file says" }
 /* clang-format on */
 
-/* Reads them. *kind is the sampler's. SKN_BAD_CONFIG. */
+/* Reads the options. *kind is set to the kind of sampler. SKN_BAD_CONFIG. */
 skn_status_t skn_sampler_options(const skn_actor_t *actor,
                                  const skn_kernels_t *kernels,
                                  uint32_t block_rows,

@@ -1,26 +1,27 @@
-/* sampler.h - who picks the active set: a struct of functions, by name.
+/* sampler.h - the interface of samplers, which choose the active set: a struct
+ * of functions, found by name.
  *
  * For each batch a sampler gives groups of samples; the samples of a group
- * share a list of rows, each with a weight c: 1 for the labels, 1/pi for what
- * was drawn, so that sums over the list estimate sums over all rows without
- * bias (Horvitz & Thompson 1952). One group for all samples is the cheap case:
- * matrix products. One group a sample is SLIDE's.
+ * share a list of rows, each with a weight c: 1 for the labels, 1/pi for drawn
+ * rows, so that sums over the list estimate sums over all rows without bias
+ * (Horvitz & Thompson 1952). One group for all samples is the cheap case:
+ * matrix products. SLIDE uses one group a sample.
  *
- *     kind            groups       index       who is drawn
+ *     kind            groups       index       rows drawn
  *     exact           one          -           every row
  *     uniform         one          -           evenly, block by block
  *     log_uniform     one          -           by the rank of their frequency
  *     simhash, dwta   one a sample hash tables out of the sample's buckets
  *
- * Every row has pi > 0 if anything is drawn at all: the kinds with an index
- * need `tail` rows beside, drawn evenly. Rows are drawn at most once a list:
- * 1/pi of the set drawn, not 1/(draws q) of each draw, since where q is
- * peaked (a bucket that holds what matters) pi goes to 1 and its rows count
- * exactly, while the number of times that they are drawn goes on varying.
+ * Every row has pi > 0 if any are drawn: the kinds with an index need `tail`
+ * further rows, drawn evenly. A list has a drawn row at most once, with 1/pi of
+ * the set drawn, not 1/(draws q) of each draw: where q is peaked (a bucket that
+ * holds the rows that matter) pi goes to 1 and its rows count exactly, while
+ * the number of times that they are drawn would still vary.
  *
- * A sampler belongs to one output shard and its thread. What is slow to build
- * (hash tables) is built by a table_builder and comes as an index;
- * before the first one the sampler draws evenly, `draws` + `tail` rows.
+ * A sampler belongs to one output shard and its thread. Parts that are slow to
+ * build (hash tables) are built by a table_builder and arrive as an index;
+ * before the first index the sampler draws evenly, `draws` + `tail` rows.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_SAMPLER_H
 #define ACTORS_SAMPLERS_SAMPLER_H
@@ -44,10 +45,10 @@ typedef struct skn_sampler_options {
     double weight_cap;   /* of c; 0: none */
     uint32_t tables, bits;
     const uint32_t *frequency; /* [labels] training points of each; or NULL.
-                                * Read by open only */
+                                * Only open reads it */
 } skn_sampler_options_t;
 
-/* What a draw may look at. */
+/* The input of a draw. */
 typedef struct skn_sampler_query {
     uint64_t batch;
     uint32_t rows;       /* samples */
@@ -60,9 +61,9 @@ typedef struct skn_sampler_query {
 } skn_sampler_query_t;
 
 /* A group: its samples (ascending), and its rows (local, ascending, each once)
- * with their weights. Offsets into the arrays of the selection. A group of
- * several samples has all labels of the batch, with weight 1; a group of one
- * sample, if it is not the whole batch, need only have its own. */
+ * with their weights. Members are offsets into the arrays of the selection. A
+ * group of several samples has all labels of the batch, with weight 1; a group
+ * of one sample, if it is not the whole batch, need only have its own. */
 typedef struct skn_group {
     uint32_t sample_first, sample_count;
     uint32_t unit_first, unit_count;
@@ -70,7 +71,7 @@ typedef struct skn_group {
 
 /* Filled by a draw; the arrays belong to the caller and grow by
  * skn_selection_room. `everything`: one group, all rows, all weights 1, and
- * `unit` may be passed over. */
+ * `unit` may be ignored. */
 typedef struct skn_selection {
     skn_group_t *group;
     uint32_t *sample;
@@ -81,8 +82,8 @@ typedef struct skn_selection {
     bool everything;
 } skn_selection_t;
 
-/* Makes room for that many groups, samples and units in all. What is there
- * stays. SKN_NO_MEMORY. */
+/* Makes room for this many groups, samples and units in all. Existing items
+ * stay. SKN_NO_MEMORY. */
 skn_status_t skn_selection_room(skn_selection_t *selection, uint32_t groups,
                                 uint32_t samples, uint32_t units,
                                 skn_error_t *error);
@@ -93,22 +94,22 @@ void skn_selection_clear(skn_selection_t *selection);
 skn_status_t skn_selection_single(skn_selection_t *selection, uint32_t rows,
                                   skn_error_t *error);
 /* Appends the union of two ascending lists of rows: labels with weight 1, and
- * drawn ones with weights of theirs. There must be room. */
+ * drawn rows with their own weights. There must be room. */
 void skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
                          uint32_t positive_count, const uint32_t *drawn,
                          const float *weight, uint32_t drawn_count);
-/* How many rows of the lists have the greatest weight that `cap` allows; 0
- * where there is no cap. */
+/* Returns how many rows of the lists have the greatest weight that `cap`
+ * allows; 0 without a cap. */
 uint64_t skn_selection_capped(const skn_selection_t *selection, float cap);
 /* c of a row that is in the list with probability `chance`. */
 float skn_sampler_weight(const skn_sampler_options_t *options, double chance);
-/* The part of `total`, a number over all shards, that this shard has: parts of
- * neighbours add up, and a shard of all rows has it all. */
+/* Returns this shard's part of `total`, a number over all shards: the parts of
+ * neighbours add up, and a shard with all rows has all of it. */
 uint64_t skn_sampler_share(const skn_sampler_options_t *options,
                            uint64_t total);
 
-/* How an index is built, by the actor that has a copy of the rows. A builder
- * is of the type that its kind gives it: what open returns. */
+/* The functions by which the actor with a copy of the rows builds an index. A
+ * builder has the type of its kind: what open returns. */
 typedef struct skn_index_kind {
     /* `rows` is the copy, f32, [row_count][H + 1]; it changes between calls,
      * and outlives the builder. NULL and a filled `error`. */
@@ -117,27 +118,28 @@ typedef struct skn_index_kind {
     void (*close)(void *builder);
     /* These rows of the copy have changed. */
     void (*change)(void *builder, const uint32_t *row, uint32_t count);
-    /* The index of the rows as they are now. All but batch and kind are set;
-     * its arrays belong to the builder and stay until the next build. */
+    /* Builds the index of the present rows. All but batch and kind are set; the
+     * builder owns the arrays, which stay until the next build. */
     skn_status_t (*build)(void *builder, skn_index_t *index,
                           skn_error_t *error);
-    /* What it looks like, as members of a JSON object: loads of buckets. */
+    /* Describes the index as members of a JSON object: loads of buckets. */
     void (*describe)(const void *builder, char *text, size_t bytes);
 } skn_index_kind_t;
 
-/* A sampler, too, is of a type of its kind's own. */
+/* The functions of one kind of sampler; a sampler, too, has the type of its
+ * kind. */
 typedef struct skn_sampler_kind {
     const char *name; /* NULL ends a list */
     const char *help;
-    /* NULL and a filled `error` if the options do not go together. `options`
-     * is copied; the kernels outlive the sampler. */
+    /* NULL and a filled `error` if the options are not compatible. `options` is
+     * copied; the kernels outlive the sampler. */
     void *(*open)(const skn_sampler_options_t *options, skn_error_t *error);
     void (*close)(void *sampler);
     skn_status_t (*draw)(void *sampler, const skn_sampler_query_t *query,
                          skn_selection_t *selection, skn_error_t *error);
     /* The probability that local row `row` is in the list of `sample`'s group
-     * (labels aside), given the options and the index in use: what 1/c is,
-     * but for the cap. After a draw for this query. */
+     * (labels aside), given the options and the index in use: 1/c, apart from
+     * the cap. Called after a draw for this query. */
     double (*chance)(const void *sampler, const skn_sampler_query_t *query,
                      uint32_t sample, uint32_t row);
     const skn_index_kind_t *index; /* NULL: none */

@@ -1,11 +1,12 @@
-/* selection.c - memory of what a sampler picked, and the list of samplers.
+/* selection.c - manages the memory of selections, and lists the kinds of
+ * samplers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "actors/samplers/sampler.h"
 
-/* Grows *array to `wanted` items; what is there stays. */
+/* Grows *array to `wanted` items; existing items stay. */
 static bool
 grow(void **array, uint32_t *room, uint32_t wanted, size_t item_bytes)
 {
@@ -26,7 +27,7 @@ skn_status_t
 skn_selection_room(skn_selection_t *selection, uint32_t groups,
                    uint32_t samples, uint32_t units, skn_error_t *error)
 {
-    /* unit and weight grow together; the room counts once. */
+    /* unit and weight grow together; unit_room counts for both. */
     uint32_t weight_room = selection->unit_room;
     if (grow((void **)&selection->group, &selection->group_room, groups,
              sizeof(skn_group_t)) &&
@@ -116,7 +117,7 @@ skn_sampler_share(const skn_sampler_options_t *options, uint64_t total)
 {
     uint64_t first = options->row_first, labels = options->labels;
     uint64_t end = first + options->row_count;
-    /* In double where the product may not fit: rows of a list are few. */
+    /* In double if the product may overflow: lists have few rows. */
     if (total < UINT32_MAX)
         return end * total / labels - first * total / labels;
     return (uint64_t)((double)total * (double)options->row_count /

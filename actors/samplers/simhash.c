@@ -1,4 +1,5 @@
-/* simhash.c - hash tables by angles to random planes (hash_simhash.c).
+/* simhash.c - the sampler simhash, which draws from hash tables of sides of
+ * random planes (hash_simhash.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 

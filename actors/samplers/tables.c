@@ -1,4 +1,5 @@
-/* tables.c - draws out of hash buckets.  SPDX-License-Identifier: Apache-2.0 */
+/* tables.c - draws rows from the buckets of hash tables.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 
 #include <math.h>
@@ -13,21 +14,21 @@
 typedef struct bucket {
     const uint32_t *unit;
     uint32_t key, count;
-    double q; /* what the table adds to q of each of its rows */
+    double q; /* the table's part of q of each of its rows */
 } bucket_t;
 
 typedef struct tables {
     skn_sampler_options_t options;
     skn_hash_t hash;
-    skn_blockwise_t tail;   /* the even rows beside */
-    skn_blockwise_t before; /* all rows, until there is an index */
+    skn_blockwise_t tail;   /* the even draws */
+    skn_blockwise_t before; /* the draws until there is an index */
     uint64_t draws;         /* d, of this shard */
     const skn_index_t *index;
-    uint32_t *key;    /* [batch_rows][L] of the batch in hand */
-    bucket_t *bucket; /* [L] of the sample in hand */
-    double rest;      /* q of every row, out of its empty buckets */
-    uint64_t entries; /* in its buckets */
-    double *q;        /* [rows] zeros, but for spread_q .. gather_q */
+    uint32_t *key;    /* [batch_rows][L] of the current batch */
+    bucket_t *bucket; /* [L] of the current sample */
+    double rest;      /* q of every row, from the sample's empty buckets */
+    uint64_t entries; /* entries in its buckets */
+    double *q;        /* [rows] zeros, except in spread_q .. gather_q */
     skn_rowset_t drawn;
     uint32_t *row;
     float *weight;
@@ -110,7 +111,7 @@ all_below(const uint32_t *number, size_t count, uint32_t bound)
     return greatest < bound;
 }
 
-/* Every bucket's bounds ascend, from 0 to the number of rows. */
+/* Whether the bounds of buckets ascend, from 0 to the number of rows. */
 static bool
 offsets_fit(const skn_index_t *index, uint32_t tables, size_t buckets,
             uint32_t rows)
@@ -154,7 +155,7 @@ skn_tables_adopt(void *opaque, const skn_index_t *index, skn_error_t *error)
 
 /* --- draws ---------------------------------------------------------------- */
 
-/* Looks up the buckets of `sample`: those of the keys of the batch in hand. */
+/* Finds the buckets of `sample`, by the keys of the current batch. */
 static void
 find_buckets(tables_t *sampler, uint32_t sample)
 {
@@ -176,7 +177,7 @@ find_buckets(tables_t *sampler, uint32_t sample)
     sampler->rest = (double)empty / tables / (double)rows;
 }
 
-/* q of a row for the sample whose buckets were found: by its keys. */
+/* Returns q of a row, by its keys, for the sample whose buckets were found. */
 static double
 find_q(const tables_t *sampler, uint32_t row)
 {
@@ -190,9 +191,9 @@ find_q(const tables_t *sampler, uint32_t row)
     return q;
 }
 
-/* The same sums for all rows of the buckets at once, table by table: less work
- * than the keys of the rows drawn, unless there are few of them or the buckets
- * are very full. */
+/* Computes q for all rows of the buckets at once, table by table: less work
+ * than by the keys of the drawn rows, unless these are few or the buckets are
+ * very full. */
 static void
 spread_q(tables_t *sampler)
 {
@@ -215,7 +216,7 @@ gather_q(tables_t *sampler)
             sampler->q[sampler->bucket[t].unit[k]] = 0.0;
 }
 
-/* pi of a row that a draw takes with probability q. */
+/* Returns pi of a row that a draw takes with probability q. */
 static double
 chance_of(const tables_t *sampler, uint32_t row, double q)
 {
@@ -227,11 +228,11 @@ chance_of(const tables_t *sampler, uint32_t row, double q)
     return -expm1((double)sampler->draws * log1p(-q) + log1p(-p));
 }
 
-/* c of the rows of the list in hand. */
+/* Computes c of the rows of the current list. */
 static void
 weigh_rows(tables_t *sampler, uint32_t count)
 {
-    /* An entry is touched twice, a key once. */
+    /* spread_q touches an entry twice, find_q a key once. */
     bool spread =
         2 * sampler->entries <= (uint64_t)count * sampler->hash.tables;
     if (spread)
@@ -248,7 +249,8 @@ weigh_rows(tables_t *sampler, uint32_t count)
         gather_q(sampler);
 }
 
-/* A number below `bound`, each as likely but for 2^-32 of it. */
+/* Returns a number below `bound`; probabilities differ by at most 2^-32 of
+ * themselves. */
 static uint32_t
 below(uint32_t low, uint32_t high, uint32_t bound)
 {
@@ -271,7 +273,7 @@ draw_rows(tables_t *sampler, uint64_t key, uint32_t sample)
     }
 }
 
-/* The list of one sample, as a group of its own. */
+/* Draws the list of one sample, as a group of its own. */
 static skn_status_t
 draw_sample(tables_t *sampler, const skn_sampler_query_t *query, uint64_t key,
             uint32_t sample, skn_selection_t *selection, skn_error_t *error)
@@ -335,7 +337,7 @@ skn_tables_chance(const void *opaque, const skn_sampler_query_t *query,
     (void)query;
     if (!sampler->index)
         return skn_blockwise_chance(&sampler->before, row);
-    /* The buckets are looked up anew; nothing else of the sampler changes. */
+    /* The buckets are found again; nothing else of the sampler changes. */
     tables_t *looking = (tables_t *)(uintptr_t)sampler;
     find_buckets(looking, sample);
     return chance_of(sampler, row, find_q(sampler, row));

@@ -1,4 +1,4 @@
-/* tables.h - rows drawn out of hash buckets, one list a sample: SLIDE's way,
+/* tables.h - draws rows from hash buckets, one list a sample, as SLIDE does,
  * with the probability of each row known.
  *
  * L tables of K functions. A table is cut into buckets by key, not into fixed
@@ -8,11 +8,12 @@
  *     unit   [L][rows]          rows by bucket, ascending in each
  *            [rows][L]          the key of each row in each table
  *
- * A sample draws d rows with replacement: a table, each as likely, then an
- * entry of its own bucket there (an empty bucket: any row). Given the tables
+ * A sample draws d rows with replacement: first a table, all with equal
+ * probability, then an entry of its own bucket there (an empty bucket: any
+ * row). Given the tables
  *     q = (1/L) sum over t of [row in bucket of t] / its length + (e/L) / N
- * for e empty buckets, with no model of collisions. With the even rows beside,
- * of probability p each, a row is in the list with
+ * for e empty buckets, without a model of collisions. With the even draws
+ * besides, of probability p each, a row is in the list with
  *     pi = 1 - (1 - q)^d (1 - p).
  * The even rows are the same for all samples of a batch: they are read once.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,7 +22,7 @@
 
 #include "actors/samplers/hash.h"
 
-/* The functions of a sampler that hashes by `family`. */
+/* The functions of a sampler that hashes with `family`. */
 void *skn_tables_open(const skn_hash_family_t *family,
                       const skn_sampler_options_t *options, skn_error_t *error);
 void skn_tables_close(void *sampler);
@@ -32,7 +33,7 @@ double skn_tables_chance(const void *sampler, const skn_sampler_query_t *query,
 skn_status_t skn_tables_adopt(void *sampler, const skn_index_t *index,
                               skn_error_t *error);
 
-/* And of its index (tables_build.c). */
+/* The functions of its index (tables_build.c). */
 void *skn_tables_builder_open(const skn_hash_family_t *family,
                               const skn_sampler_options_t *options,
                               const skn_rows_t *rows, skn_error_t *error);
@@ -42,10 +43,10 @@ skn_status_t skn_tables_build(void *builder, skn_index_t *index,
                               skn_error_t *error);
 void skn_tables_describe(const void *builder, char *text, size_t bytes);
 
-/* How full the buckets of an index are. */
+/* The sizes of the buckets of an index. */
 typedef struct skn_bucket_load {
     uint64_t buckets, empty, greatest;
-    double met; /* rows of the bucket that a row finds itself in, on average */
+    double met; /* mean, over rows, of the size of the row's bucket */
 } skn_bucket_load_t;
 skn_bucket_load_t skn_tables_load(const skn_index_t *index);
 

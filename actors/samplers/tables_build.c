@@ -1,8 +1,9 @@
-/* tables_build.c - hash tables out of rows.
+/* tables_build.c - builds the hash tables of an index from rows.
  *
  * A row that changed is hashed at once, in the message that brings it; the
- * tables are then sorted anew out of all keys, by counting: three passes over
- * L N numbers, whatever changed.  SPDX-License-Identifier: Apache-2.0 */
+ * tables are then sorted again from all keys, by counting: three passes over
+ * L N numbers, regardless of how many rows changed.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +94,9 @@ skn_tables_change(void *opaque, const uint32_t *row, uint32_t count)
     }
 }
 
-/* One table: count, sum up, deal out. Rows go upwards, so that each bucket's
- * rows ascend; `offset` ends up one bucket late and is moved back. */
+/* Sorts one table: count, sum up, distribute. Rows are visited upwards, so that
+ * each bucket's rows ascend; `offset` ends up one bucket late and is moved
+ * back. */
 static void
 sort_table(tables_builder_t *builder, uint32_t table)
 {

@@ -1,4 +1,5 @@
-/* uniform.c - rows drawn evenly, block by block, and the batch's labels.
+/* uniform.c - the sampler uniform, which draws rows evenly, block by block,
+ * besides the batch's labels.
  *
  * Drawn rows that are labels of the batch count once, with weight 1.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* bench.h - how a bench times one case and prints its line.
+/* bench.h - times one case of a bench and prints its line.
  *
  * Columns: case, nanoseconds a call (median), spread ((third - first quartile)
  * / median), rate, share of a roof. Header only; used by bench_<source>.c.

@@ -1,10 +1,11 @@
-/* bench_coding.c - messages of a batch over the codings of a link: what they
- * take to encode and decode, and the bytes that are left.
+/* bench_coding.c - times the encoding and decoding of a batch's messages under
+ * each link coding, and prints the bytes that they take.
  *
  * bench_coding [part of a case's name]. An activation of 1,024 samples and 128
- * units, half of them open; a gradient of as many values, all sent; labels of
- * as many samples, three each of 100,000. Rates are bytes of the message a
- * second; the roof is a copy of as many. SPDX-License-Identifier: Apache-2.0 */
+ * units, half of them open; a gradient of the same size, all sent; labels of
+ * 1,024 samples, three each of 100,000. Rates are bytes of the message a
+ * second; the roof is a copy of the same bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
 #include <string.h>

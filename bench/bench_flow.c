@@ -1,4 +1,4 @@
-/* bench_flow.c - messages between actors; what `skein bench flow` prints.
+/* bench_flow.c - times messages between actors, as `skein bench flow` does.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/bench_flow.h"
 

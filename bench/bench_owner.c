@@ -1,13 +1,15 @@
-/* bench_owner.c - somebody's own work, to see what a polite run takes of it.
+/* bench_owner.c - a load like that of a machine's owner, which measures how
+ * much a polite run slows it down.
  *
  * Usage: bench_owner                       both for a second, as text
  *        bench_owner spin SECONDS          one process that never waits
  *        bench_owner requests SECONDS      1,000 short requests a second
- * Prints one JSON object: of `spin` how many rounds of work a second, a second
+ * Prints one JSON object: for `spin` the rounds of work a second and a second
  * of CPU time (less where the hardware is shared), the share of a core that it
- * got, and the rounds in each slice of 10 ms; of `requests` quantiles of the
- * time from when one was due until it was served, in microseconds. Started by
- * bench/idle.py.  SPDX-License-Identifier: Apache-2.0 */
+ * got, and the rounds in each slice of 10 ms; for `requests` quantiles of the
+ * time from when a request was due until it was served, in microseconds.
+ * Started by bench/idle.py.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

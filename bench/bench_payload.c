@@ -1,7 +1,9 @@
-/* bench_payload.c - what a pooled message costs its maker and its receiver.
+/* bench_payload.c - times the cost of a pooled message for its sender and its
+ * receiver.
  *
- * Columns: case, median and spread (quartile to quartile) of ns a call over
- * 21 runs. The fixture is the tests'. SPDX-License-Identifier: Apache-2.0 */
+ * Columns: case, median and spread (quartile to quartile) of ns a call over 21
+ * runs. It uses the fixture of the tests.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

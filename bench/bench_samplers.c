@@ -1,4 +1,5 @@
-/* bench_samplers.c - draws of a batch, and the building of an index.
+/* bench_samplers.c - times a batch's draws by each sampler, and the building of
+ * an index.
  *
  * 106,383 labels (wnrel), 512 samples; an index of 100,000 rows and 128 hidden
  * units.  SPDX-License-Identifier: Apache-2.0 */

@@ -1,13 +1,14 @@
-/* bench_tunnels.c - what a fragment costs on each way between two nodes.
+/* bench_tunnels.c - measures rate and CPU time of fragments on each kind of
+ * path between two nodes.
  *
  *     direct     a to b, as in runs where every node has an address
  *     front      c to a: a listens for c in place of its ROUTER
  *     hub        a to c, through a stream that c has dialled
  *     relayed    c to d, through a
  *
- * Usage: bench_tunnels [SECONDS]    for each way; 2 by default
- * Both ends, and a, are in this process, on loopback, with keys. Prints the
- * rate, and CPU time of all threads: of both ends and what is between.
+ * Usage: bench_tunnels [SECONDS] for each way; 2 by default Both ends, and a,
+ * are in this process, on loopback, with keys. Prints the rate, and CPU time of
+ * all threads: of both ends and the node between.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <netinet/in.h>

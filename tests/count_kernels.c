@@ -1,9 +1,10 @@
 /* count_kernels.c - runs each hot kernel once, for .ci/counts, which counts the
  * instructions under valgrind.
  *
- * A function count_<name> each, all numbers fixed. Sizes are small, since one
- * instruction takes valgrind fifty; 513 numbers make full vectors and a rest.
- * `count_kernels --list` prints the names, in the order of the calls.
+ * Each kernel has a function count_<name>, with fixed numbers. Sizes are small,
+ * since valgrind executes fifty instructions for one; 513 numbers make full
+ * vectors and a remainder. `count_kernels --list` prints the names, in the
+ * order of the calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>

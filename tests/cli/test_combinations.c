@@ -1,4 +1,4 @@
-/* test_combinations.c - options that need, or exclude, each other.
+/* test_combinations.c - tests options that need, or exclude, each other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* contract_coding.c - what a coder refuses: rows that do not fit, frames that
- * cannot be, and whatever is left of frames that were cut or changed.
+/* contract_coding.c - tests what a coder refuses: rows that do not fit,
+ * impossible frames, and frames that were cut or changed. One body over every
+ * coding. A message that is accepted must be valid.
  *
  * One body over every coding. What comes through is a valid message.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,7 +1,8 @@
-/* contract_documents.c - random documents: written, read, overridden.
+/* contract_documents.c - tests that random documents can be written, read and
+ * overridden.
  *
  * A generator makes trees with every sort of text that a configuration may
- * hold. Whatever it makes, printing and parsing gives the same tree; printing
+ * hold. For each of them, printing and parsing gives the same tree; printing
  * that gives the same text; an override is found where it was put and leaves
  * the rest alone. Seeds are printed. Covers topology/config/document.c,
  * topology/config/document_parse.c, topology/config/document_set.c and

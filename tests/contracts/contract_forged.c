@@ -1,12 +1,13 @@
-/* contract_forged.c - checkpoints and runs whose seals are right and whose
- * contents are not.
+/* contract_forged.c - tests that checkpoints and runs with valid seals and
+ * false contents are refused.
  *
- * A seal finds damage, not malice: whoever can write a file can seal it. So
- * every claim of a manifest is compared with the files, and each comparison
- * has its sentence. A row here changes one claim, seals the manifest again,
- * and names the sentence. Covers formats/checkpoint/checkpoint.c,
- * formats/checkpoint/manifest.c, formats/checkpoint/piece.c,
- * formats/checkpoint/run_folder.c and formats/checkpoint/safetensors.c.
+ * A seal finds damage, not malice: any program that can write a file can seal
+ * it. So every claim of a manifest is compared with the files, and each
+ * comparison has its own message. A row here changes one claim, seals the
+ * manifest again, and names the message. Covers
+ * formats/checkpoint/checkpoint.c, formats/checkpoint/manifest.c,
+ * formats/checkpoint/piece.c, formats/checkpoint/run_folder.c and
+ * formats/checkpoint/safetensors.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <fcntl.h>

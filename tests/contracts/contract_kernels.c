@@ -1,10 +1,10 @@
-/* contract_kernels.c - what kernels.h promises of every kernel, for each.
+/* contract_kernels.c - tests, for every kernel, the promises of kernels.h.
  *
- * One body over many subjects: a kernel that writes one value per element
- * gives the same bits wherever the slice starts and however long it is, reads
- * and writes nothing beside it, leaves errno alone, and takes not-a-numbers,
- * infinities, zeros of both signs and denormals as IEEE 754 says. The oracles
- * are the definitions in kernels.h, an element at a time.
+ * One body over many subjects: a kernel that writes one value per element gives
+ * the same bits for any start and length of the slice, reads and writes nothing
+ * outside it, leaves errno alone, and takes not-a-numbers, infinities, zeros of
+ * both signs and denormals as IEEE 754 requires. The oracles are the
+ * definitions in kernels.h, an element at a time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"
 #include "kernels/philox.h"

@@ -1,4 +1,4 @@
-/* contract_messages.c - what holds for every message, whatever its table.
+/* contract_messages.c - tests the properties that every message must have.
  *
  * One body over all lists below: round trip, truncation at every byte, one
  * past every limit, wrong frames, flipped bits. A message that is added to a

@@ -1,10 +1,11 @@
-/* contract_models.c - random model files: read, written, read again.
+/* contract_models.c - tests that random model files can be read, written and
+ * read again.
  *
- * A generator draws a few keys and values of every section, good ones and such
- * that some rule refuses. A model that is taken prints as a file that reads as
- * the same model, whether its values came from the file or from overrides, and
- * in whichever order; one that is refused says so with a place. Seeds are
- * printed. Covers topology/model/model_read.c, topology/model/model_forms.c,
+ * A generator draws a few keys and values of every section, valid ones and some
+ * that a rule refuses. A model that is accepted prints as a file that reads as
+ * the same model, whether its values came from the file or from overrides, in
+ * any order; a refusal names a place. Seeds are printed. Covers
+ * topology/model/model_read.c, topology/model/model_forms.c,
  * topology/model/model_rules.c, topology/model/model_slots.c and
  * topology/model/model_write.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,9 +1,10 @@
-/* contract_options.c - every option of every kind, at its limits and beyond.
+/* contract_options.c - tests every option of every kind of actor, at its limits
+ * and beyond.
  *
- * What the table of a kind says is what its open must bear: a value at a limit
- * is taken, or refused with a sentence that says why (memory, or another
- * option); one step beyond is refused before any actor exists. An actor that
- * opened is told by a probe that fails in start with a sentence of its own.
+ * The open of a kind must handle every value that its table allows: a value at
+ * a limit is accepted, or refused with a message that gives the reason (memory,
+ * or another option); one step beyond is refused before any actor exists. A
+ * probe that fails in start with its own message shows that the actor opened.
  * Address space is bounded, so that the greatest sizes are refused quickly.
  * Covers the `open` of all kinds of actors/protocol/kinds.c.
  * SPDX-License-Identifier: Apache-2.0 */

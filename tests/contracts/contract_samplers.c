@@ -1,4 +1,4 @@
-/* contract_samplers.c - what every sampler promises, one body over all:
+/* contract_samplers.c - tests the promises of every sampler, one body over all:
  * actors/samplers/exact.c, actors/samplers/uniform.c,
  * actors/samplers/log_uniform.c, actors/samplers/simhash.c and
  * actors/samplers/dwta.c, on the memory of actors/samplers/selection.c.

@@ -1,4 +1,5 @@
-/* contract_shortage_actors.c - transport/ and actors/ when memory runs short.
+/* contract_shortage_actors.c - tests transport/ and actors/ when memory runs
+ * short.
  *
  * As contract_shortage_topology.c, for messages, pools, pipes and samplers.
  * SPDX-License-Identifier: Apache-2.0 */

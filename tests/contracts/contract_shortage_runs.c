@@ -1,8 +1,8 @@
-/* contract_shortage_runs.c - whole runs when memory runs short.
+/* contract_shortage_runs.c - tests whole runs when memory runs short.
  *
  * As contract_shortage_topology.c. A run has many threads, which share the
- * count: which of them meets the failure differs from time to time, and none of
- * them may take the process down, hang, or lose the sentence.
+ * count: the thread that meets the failure differs from run to run, and none of
+ * them may crash the process, hang, or lose the message.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <unistd.h>

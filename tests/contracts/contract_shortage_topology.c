@@ -1,9 +1,9 @@
-/* contract_shortage_topology.c - topology/ when memory runs short.
+/* contract_shortage_topology.c - tests topology/ when memory runs short.
  *
  * One body over many subjects: the n-th allocation of an operation fails, for
  * every n that it has. The operation then ends with SKN_NO_MEMORY and a
- * sentence, crashes nowhere, and gives back all that it took. Libraries below
- * (YAML, JSON, hwloc) take their own memory, which never fails here.
+ * message, never crashes, and frees all that it allocated. Libraries below
+ * (YAML, JSON, hwloc) allocate their own memory, which never fails here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <stdlib.h>

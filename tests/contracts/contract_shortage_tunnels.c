@@ -1,5 +1,6 @@
-/* contract_shortage_tunnels.c - tunnels without memory: each allocation of
- * their opening fails in turn.  SPDX-License-Identifier: Apache-2.0 */
+/* contract_shortage_tunnels.c - tests the opening of tunnels when each of its
+ * allocations fails in turn.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
 #include "tests/support/held_port.h"

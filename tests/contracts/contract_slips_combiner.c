@@ -1,9 +1,9 @@
-/* contract_slips_combiner.c - a combiner and wrong messages.
+/* contract_slips_combiner.c - tests a combiner with wrong messages.
  *
- * The probe plays two shards, whose parts of two slices of eight units come
- * together, and whoever gets what is merged. A row a mistake: it is refused
- * with its sentence, or does no harm. Covers actors/combine/combiner.c and
- * actors/combine/combining.c.  SPDX-License-Identifier: Apache-2.0 */
+ * The probe plays two shards, whose parts of two slices of eight units are
+ * merged, and the receiver of the result. Each row is a mistake, which is
+ * refused with its message, or does no harm. Covers actors/combine/combiner.c
+ * and actors/combine/combining.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/slip.h"
 
 #define SAMPLES 2

@@ -1,7 +1,8 @@
-/* contract_slips_course.c - the course of a run and wrong messages.
+/* contract_slips_course.c - tests the actors that lead a run with wrong
+ * messages.
  *
- * The probe plays what is around a source, an evaluator and a course: the
- * answers to what each of them asked. Covers actors/course/source.c,
+ * The probe plays the actors around a source, an evaluator and a course: it
+ * answers their requests. Covers actors/course/source.c,
  * actors/course/evaluator.c and actors/course/course.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/slip.h"

@@ -1,10 +1,10 @@
-/* contract_slips_layers.c - hidden layers and wrong messages.
+/* contract_slips_layers.c - tests hidden layers with wrong messages.
  *
  * The probe plays source, updater and the layers around an embedding or a dense
- * shard of eight units over a batch of two samples. A row a mistake: it is
- * refused with its sentence, or does no harm. Covers actors/hidden/embedding.c,
- * actors/hidden/dense.c, actors/hidden/layer.c, actors/hidden/hidden.c,
- * actors/hidden/slices.c and actors/rows/copy.c.
+ * shard of eight units over a batch of two samples. Each row is a mistake,
+ * which is refused with its message, or does no harm. Covers
+ * actors/hidden/embedding.c, actors/hidden/dense.c, actors/hidden/layer.c,
+ * actors/hidden/hidden.c, actors/hidden/slices.c and actors/rows/copy.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/rows.h"
 #include "tests/support/slip.h"

@@ -1,10 +1,10 @@
-/* contract_slips_output.c - an output shard and wrong messages.
+/* contract_slips_output.c - tests an output shard with wrong messages.
  *
  * The probe plays source, hidden layer, updater and evaluator around a shard of
  * six labels over four hidden units, for three batches of two samples and one
- * that is looked at; what the shard sends to its peers comes back to it. Covers
- * actors/output/arrivals.c, actors/output/output.c, and what
- * actors/output/head.c reads without a look.
+ * evaluation; the messages of the shard to its peers come back to it. Covers
+ * actors/output/arrivals.c, actors/output/output.c, and the data that
+ * actors/output/head.c reads unchecked.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* contract_slips_owners.c - owners of rows, builders of indexes, the writer of
- * checkpoints, and wrong messages.
+/* contract_slips_owners.c - tests owners of rows, builders of indexes and the
+ * checkpointer with wrong messages.
  *
  * The probe plays the shard of an updater and of a table builder, and both
  * updaters of a checkpointer. Covers actors/rows/updater.c,

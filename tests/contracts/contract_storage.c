@@ -1,10 +1,10 @@
-/* contract_storage.c - what formats/ does when the system refuses a call.
+/* contract_storage.c - tests formats/ when the system refuses a call.
  *
- * One body over many subjects: each call of open, read, write, sync, rename
- * and so on fails in turn, with each error that the system may give. An
- * operation then fails with a status and a sentence, or does without; it keeps
- * no memory and no descriptor, and what was whole before is whole after it.
- * Reads and writes that are cut short or interrupted change nothing at all.
+ * One body over many subjects: each call of open, read, write, sync, rename and
+ * so on fails in turn, with each error that the system may return. An operation
+ * then fails with a status and a message, or does without the call; it leaks no
+ * memory and no descriptor, and files that were whole before are whole after
+ * it. Reads and writes that are cut short or interrupted change nothing at all.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,10 +1,11 @@
-/* contract_words.c - every message of the pipelines in words and in bytes.
+/* contract_words.c - tests the printed line and the bytes of every message of
+ * the pipelines.
  *
- * The line that a log shows of each message, letter for letter: one that is
- * empty, and one with a value in every field. Then each byte of its flat form
- * is changed in every bit: what is not refused is a valid message. A message
- * that is added to actors/protocol/messages.h needs its lines here. Covers
- * transport/message/describe.c, transport/message/flat.c,
+ * Compares the line that a log shows for each message, letter for letter: for
+ * an empty one, and for one with a value in every field. Then each bit of its
+ * flat form is changed: a result that is not refused is a valid message. A
+ * message that is added to actors/protocol/messages.h needs its lines here.
+ * Covers transport/message/describe.c, transport/message/flat.c,
  * transport/message/walk.c and transport/message/codec.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

@@ -4,7 +4,8 @@
  *     checkpoint_writer check RUN              prints the newest whole batch,
  *                                              or -1 where there may be none
  *
- * Exit code 1: a call failed, and said why; 2: what was read back is wrong.
+ * Exit code 1: a call failed, and the reason was printed; 2: the data read back
+ * are wrong.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/checkpoint_fixture.h"
 

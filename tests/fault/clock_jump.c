@@ -1,10 +1,10 @@
-/* clock_jump.c - a wall clock that jumps, to be preloaded into any program.
+/* clock_jump.c - a preloaded library that makes a program's wall clock jump.
  *
- * For LD_PRELOAD: from its start on, and then every 50 ms by the monotonic
- * clock, the wall clock that the program sees jumps: an hour ahead, an hour
- * back, to 1970, to 2100. The monotonic clocks are left alone, as by a system
- * whose time is set. $SKEIN_CLOCK_READS (a file) gets a byte for each reading
- * of the wall clock, so that a test knows who looks at it.
+ * For LD_PRELOAD: from the program's start on, and then every 50 ms by the
+ * monotonic clock, the wall clock that the program sees jumps: an hour ahead,
+ * an hour back, to 1970, to 2100. The monotonic clocks are not changed, as on a
+ * system whose time is set. $SKEIN_CLOCK_READS (a file) gets a byte for each
+ * reading of the wall clock, so that a test knows whether it is read.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <stdlib.h>

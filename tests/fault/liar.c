@@ -1,14 +1,14 @@
-/* liar.c - a node with a good key that sends what is no good.
+/* liar.c - a node with a valid key that sends wrong data to its peers.
  *
  * Linked into a `skein` of its own with --wrap=skn_link_send: from record
- * SKEIN_LIE_AFTER on (0: never) it changes what this node tells the others, in
- * the way SKEIN_LIE_HOW names: `noise` (bytes at random), `cut` (the first
- * half), `long` (twice), `edge` (of an edge that is none of its own), `number`
- * (out of order), `credit` (for what was never sent), `kind` (no such kind).
- * `hold` sends no messages any more, while the link goes on.
- * From gradient SKEIN_LIE_AFTER on, by --wrap=skn_coding_encode: `nan`,
- * `infinite`, `huge` (one value of it). `state`: a NaN in what goes into a
- * checkpoint, or out of one.
+ * SKEIN_LIE_AFTER on (0: never) it changes the records that this node sends, in
+ * the way that SKEIN_LIE_HOW names: `noise` (random bytes), `cut` (the first
+ * half), `long` (twice), `edge` (of an edge that is not its own), `number` (out
+ * of order), `credit` (for messages that were never sent), `kind` (an unknown
+ * kind). `hold` stops sending messages, while the link stays alive. From
+ * gradient SKEIN_LIE_AFTER on, by --wrap=skn_coding_encode: `nan`, `infinite`,
+ * `huge` (one value of it). `state`: a NaN in state that is saved to a
+ * checkpoint, or read from one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
-/* newer.c - a node of the next version of the link protocol.
+/* newer.c - a node that speaks the next version of the link protocol.
  *
  * Linked into a `skein` of its own with --wrap=skn_fragment_write and
- * --wrap=skn_fragment_read: what it says is of version 2, and it takes nothing
- * that is not, as the first six fields of a header let it
- * (docs/reference/wire.md).
+ * --wrap=skn_fragment_read: it sends version 2 and accepts nothing else, as far
+ * as the first six fields of a header allow (docs/reference/wire.md).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/fragment.h"
 

@@ -1,11 +1,11 @@
-/* relay.c - a TCP relay that is a bad network: it delays, throttles, stalls,
- * cuts and spoils what passes between whoever connects to it and a server.
+/* relay.c - a TCP relay that simulates a bad network: it delays, throttles,
+ * stalls, cuts and corrupts the bytes between clients and a server.
  *
  * Usage: relay LISTEN CONNECT [options]; without any it prints them all. Prints
  * {"event":"listening","port":N} when ready, a line for each command, and its
- * counters at the end. "up" is from who connects to the server.
- * One thread, no blocking call but ppoll; memory is bounded by connections x
- * 2 x buffer. A cut is a reset of both sides: what was held is lost, as when a
+ * counters at the end. "up" is the direction from the client to the server. One
+ * thread, no blocking call but ppoll; memory is bounded by connections x 2 x
+ * buffer. A cut is a reset of both sides: buffered bytes are lost, as when a
  * cable is pulled and the kernels give up.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* relay_flow.h - one direction of one relayed connection: a bounded queue of
  * bytes, each due at a time that follows from the link's rate and delay.
  *
- * Owns the bytes in flight. No socket and no clock: the time comes in. A link
- * is modelled as a line that takes bytes one after another (the rate) and then
- * carries them (the delay), with at most 50 ms of waiting before it, as the
- * token buckets of tests/e2e/hosts.sh have.
+ * Owns the bytes in flight. No socket and no clock: the caller passes the time.
+ * A link is modelled as a line that takes bytes one after another (the rate)
+ * and then carries them (the delay), with a queue of at most 50 ms before it,
+ * like the token buckets of tests/e2e/hosts.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_FAULT_RELAY_FLOW_H
 #define TESTS_FAULT_RELAY_FLOW_H

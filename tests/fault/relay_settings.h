@@ -1,6 +1,7 @@
-/* relay_settings.h - what a relay is asked to do: its options at the start.
+/* relay_settings.h - the options of the relay, read at its start.
  *
- * Owns nothing. Numbers are read with their limits, and a wrong one is told.
+ * Owns nothing. Numbers are read with their limits, and a wrong one is
+ * reported.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_FAULT_RELAY_SETTINGS_H
 #define TESTS_FAULT_RELAY_SETTINGS_H

@@ -1,10 +1,10 @@
-/* shuffle.c - a network that repeats and reorders, between the decoder of a
- * node and the state machine of its links.
+/* shuffle.c - a network that repeats and reorders fragments, between the
+ * decoder of a node and the state machine of its links.
  *
  * Linked into a `skein` of its own with --wrap=skn_link_take: one fragment in
  * eight comes twice, one in four is held back until up to 64 later ones of its
- * link have come. A connection of TCP does neither; what is queued behind it
- * may, and another transport will. Seeded by SKEIN_SHUFFLE_SEED.
+ * link have come. A TCP connection does neither; the queues behind it may, and
+ * another transport will. Seeded by SKEIN_SHUFFLE_SEED.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* slow_relay.c - runs a topology with one kind more: a relay that forwards
- * `activation` or `output_gradient` late, so that the shard behind it hears
- * late, or answers late, and lags behind the others.
+/* slow_relay.c - runs a topology with one more kind of actor: a relay that
+ * forwards `activation` or `output_gradient` late, so that the shard behind it
+ * receives or answers late and lags behind the others.
  *
  * Usage: slow_relay TOPOLOGY [TRACE]. Prints the events of the run, then its
  * report as JSON. tests/e2e/window.sh puts the relay into a plan.

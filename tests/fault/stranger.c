@@ -1,5 +1,5 @@
-/* stranger.c - attacks a port of a live cluster as a stranger would, and says
- * what it did.
+/* stranger.c - attacks a port of a live cluster without its keys, and reports
+ * the result.
  *
  * Usage: stranger ADDRESS:PORT [options]; without any it prints them all.
  * Attacks run one after the other: those of stranger_raw.h over bare TCP, and

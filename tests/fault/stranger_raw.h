@@ -1,9 +1,9 @@
-/* stranger_raw.h - what a stranger sends over bare TCP: a table of attacks,
- * each a function that gives the next bytes of its k-th connection.
+/* stranger_raw.h - the bytes that attackers send over bare TCP: a table of
+ * attacks, each a function that gives the next bytes of its k-th connection.
  *
  * Owns nothing. No socket and no clock, and the same bytes for the same seed.
  * The greeting is that of ZMTP 3.1 (rfc.zeromq.org/spec/37), a CURVE hello that
- * of ZMTP's CURVE mechanism (spec/26), with noise where keys belong.
+ * of ZMTP's CURVE mechanism (spec/26), with random bytes in place of keys.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_FAULT_STRANGER_RAW_H
 #define TESTS_FAULT_STRANGER_RAW_H

@@ -1,9 +1,10 @@
-/* thief.c - somebody who takes each port of loopback that a process lets go.
+/* thief.c - takes each loopback port that a process releases, to find races for
+ * free ports.
  *
  * Linked into a `skein` of its own with --wrap=close: whenever a socket that
- * was bound to a port, and is not connected, is closed, another one listens on
- * that port from then on. A program that looks for a free port, and leaves it
- * to be bound by others later, does not get it.
+ * was bound to a port, and is not connected, is closed, another socket listens
+ * on that port from then on. A program that looks for a free port, and leaves
+ * it to be bound by others later, does not get it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
-/* victim.c - a plug-in whose actors fail, crash or hang where one says.
+/* victim.c - a plug-in whose actors fail, crash or hang at a chosen hook.
  *
  * `victim_sender` sends `count` totals, `victim` takes them. Option `at` names
- * the hook, `how` what goes wrong there.  SPDX-License-Identifier: Apache-2.0
- */
+ * the hook, `how` what goes wrong there.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* fuzz_checkpoint.c - any bytes as a header, a manifest, or a sealed text.
+/* fuzz_checkpoint.c - feeds any bytes to the readers of headers, manifests and
+ * sealed texts.
  *
  * The first byte chooses. What is accepted must be consistent: tensors fill the
  * data, and a manifest that is printed again reads back.

@@ -1,4 +1,4 @@
-/* fuzz_coding.c - any bytes at all, through the decoder of a link.
+/* fuzz_coding.c - feeds any bytes to the decoder of a link.
  *
  * Input: a message in the flat form. What is accepted must be valid, stay
  * within its memory, and cross again under every coding; in f32 bit for bit.

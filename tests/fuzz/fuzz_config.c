@@ -1,8 +1,8 @@
-/* fuzz_config.c - any bytes as a topology file: refused with a place, or wired
- * and printed so that the print is taken too.
+/* fuzz_config.c - feeds any bytes to the reader of topology files: they are
+ * refused with a place, or wired and printed so that the print is accepted too.
  *
  * A first line "-o path=value" is an override. Files with plug-ins are left
- * out: they would load what lies on the disk.
+ * out: they would load files from the disk.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-/* fuzz_dataset.c - any bytes as the cache of a data file.
+/* fuzz_dataset.c - feeds any bytes to the reader of a data file's cache.
  *
- * The checksums are made right first, as somebody who means harm would do:
- * what the check then accepts must lie within the file, with every index below
- * the sizes that the head promises.
+ * The checksums are corrected first, as an attacker would do: data that the
+ * check then accepts must be within the file, with every index below the sizes
+ * in the header.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* fuzz_link.c - any bytes at all, as what a peer sends to a live link.
+/* fuzz_link.c - feeds any bytes to a live link, as if a peer had sent them.
  *
  * The input is a list of steps: fragments of any bytes, fragments whose header
- * is sound where it must be (or nothing deep would ever be reached), time,
- * records to send, cuts. Whatever comes, memory stays within its bound, the
- * state is one of the table, and only a link that says why is dead.
+ * is valid where it must be (or the deeper code would never be reached), time,
+ * records to send, cuts. For every input, memory stays within its bound, the
+ * state is in the table, and a dead link has a reason.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>

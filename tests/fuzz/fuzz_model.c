@@ -1,5 +1,6 @@
-/* fuzz_model.c - any text is a model file or is refused with a sentence, and a
- * model that is printed reads as one that prints the same.
+/* fuzz_model.c - feeds any text to the reader of model files: it is accepted,
+ * or refused with a message, and a model that is printed reads as one that
+ * prints the same.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* fuzz_tunnel.c - any bytes at all, as what a stranger or a node says before
- * bytes pass through a tunnel.
+/* fuzz_tunnel.c - feeds any bytes to the code that opens tunnels, as if a
+ * stranger or a node had sent them.
  *
  * The input is read three ways: as the first bytes of a connection, in pieces
- * of any size; as words of a line; and as what comes to a hub's book of
- * tunnels, in any order. What is accepted is written as it was read, what was
- * refused once stays refused, and who meets was promised to each other.
+ * of any size; as words of a line; and as events for a hub's table of tunnels,
+ * in any order. Accepted input is written as it was read, refused input stays
+ * refused, and only ends that were promised to each other are joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>

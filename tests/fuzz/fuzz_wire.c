@@ -1,4 +1,4 @@
-/* fuzz_wire.c - any bytes at all, through the walk and the decoder.
+/* fuzz_wire.c - feeds any bytes to the walk and the decoder of messages.
  *
  * Two readings of the input: as a message in the flat form, and as a bare
  * header. What is accepted must be valid, print, and survive a round trip.

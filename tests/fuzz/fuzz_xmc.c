@@ -1,7 +1,8 @@
-/* fuzz_xmc.c - any bytes as a data file, as a line, and as a number.
+/* fuzz_xmc.c - feeds any bytes to the reader of data files, of lines, and of
+ * numbers.
  *
- * Whatever is accepted must keep the promises of formats/dataset/xmc.h. The
- * first byte chooses between bounds, so that both sides of every limit are met.
+ * Accepted input must keep the promises of formats/dataset/xmc.h. The first
+ * byte chooses between bounds, so that both sides of every limit are met.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>

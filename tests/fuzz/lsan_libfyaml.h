@@ -1,7 +1,7 @@
-/* lsan_libfyaml.h - what the leak sanitizer must not report: libfyaml 0.7.12
- * itself loses 512 bytes when a quoted text has eight or more quotes in it (an
- * iterator that it does not finish). What we forget of libfyaml's, the unit
- * tests find: they run without this line.
+/* lsan_libfyaml.h - suppresses one report of the leak sanitizer: libfyaml
+ * 0.7.12 itself loses 512 bytes when a quoted text has eight or more quotes in
+ * it (an iterator that it does not finish). The unit tests run without this
+ * line, and find libfyaml memory that Skein does not free.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_FUZZ_LSAN_LIBFYAML_H
 #define TESTS_FUZZ_LSAN_LIBFYAML_H

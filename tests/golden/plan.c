@@ -1,9 +1,9 @@
 /* plan.c - prints the plan of a model for a machine of a given shape.
  *
- * Usage: golden_plan UNITS topology|model|dot|text FILE [KEY=VALUE...]
- * As `skein plan`, but the number of processing units is an argument and the
- * run has a fixed id and folder: the text is the same on every machine.
- * tests/golden.py compares it with what is checked in.
+ * Usage: golden_plan UNITS topology|model|dot|text FILE [KEY=VALUE...] As
+ * `skein plan`, but the number of processing units is an argument and the run
+ * has a fixed id and folder: the text is the same on every machine.
+ * tests/golden.py compares it with the text that is checked in.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

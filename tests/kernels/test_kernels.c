@@ -1,5 +1,5 @@
-/* test_kernels.c - sums, products, losses and optimizers of every variant that
- * this processor can run, against naive oracles in double.
+/* test_kernels.c - tests sums, products, losses and optimizers of every variant
+ * that this processor can run, against naive oracles in double.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"

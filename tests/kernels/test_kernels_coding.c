@@ -1,8 +1,8 @@
-/* test_kernels_coding.c - rows in 8 and 4 bits, and rows without zeros.
+/* test_kernels_coding.c - tests rows in 8 and 4 bits, and rows without zeros.
  *
  * kernels/body/quantize.h and kernels/body/nonzero.h. The oracles are the
  * definitions in kernels.h, an element at a time; every slice starts at an odd
- * place and stands between guards.
+ * offset and is between guards.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"
 #include "kernels/philox.h"

@@ -1,4 +1,5 @@
-/* test_kernels_dispatch.c - which tables there are, and who picks.
+/* test_kernels_dispatch.c - tests which tables of kernels there are, and the
+ * choice among them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"

@@ -1,4 +1,4 @@
-/* test_kernels_exp.c - exponentials and what the losses make of them.
+/* test_kernels_exp.c - tests exponentials, and the losses computed from them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"

@@ -1,5 +1,5 @@
-/* test_kernels_gemm.c - the matrix product, in all layouts, against a naive
- * product in double.
+/* test_kernels_gemm.c - tests the matrix product, in all layouts, against a
+ * naive product in double.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"

@@ -1,4 +1,4 @@
-/* test_kernels_noise.c - bf16, and all that depends on random bits.
+/* test_kernels_noise.c - tests bf16, and all kernels that use random bits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"

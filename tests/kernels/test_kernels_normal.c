@@ -1,4 +1,4 @@
-/* test_kernels_normal.c - numbers from the normal distribution.
+/* test_kernels_normal.c - tests numbers from the normal distribution.
  *
  * kernels/body/normal.h: the definition, its bits, its moments.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* test_topk.c - the k best, against a sort of everything.
+/* test_topk.c - tests the k best against a sort of all items.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/topk.h"

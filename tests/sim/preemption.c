@@ -1,4 +1,5 @@
-/* preemption.c - the bathtub and its inverse.
+/* preemption.c - computes the distribution of a preemptible machine's lifetime,
+ * and its inverse.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sim/preemption.h"
 

@@ -1,13 +1,15 @@
-/* preemption.h - how long a machine that was lent is left to us.
+/* preemption.h - draws how long a preemptible machine lives before it is taken
+ * away.
  *
  * Many are taken away soon, the rest at the end of their longest life: the
- * bathtub of Kadupitiya, Jadhao, Sharma 2020 ("Modeling The Temporally
- * Constrained Preemptions of Transient Cloud VMs", HPDC), whose share of
- * machines taken by hour t is
+ * bathtub distribution of Kadupitiya, Jadhao, Sharma 2020 ("Modeling The
+ * Temporally Constrained Preemptions of Transient Cloud VMs", HPDC), whose
+ * share of machines taken by hour t is
  *
  *     F(t) = A (1 - exp(-t / early) + exp((t - b) / late)),    t <= 24
  *
- * Who is left at 24 hours is taken then. SPDX-License-Identifier: Apache-2.0 */
+ * Machines that are left at 24 hours are taken then.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_PREEMPTION_H
 #define TESTS_SIM_PREEMPTION_H
 

@@ -1,4 +1,4 @@
-/* sim_leaves.h - what must hold of members that leave, in sim_membership.c:
+/* sim_leaves.h - the invariants of members that leave, in sim_membership.c:
  * each is let go after few generations, and nothing is lost with its disk.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_LEAVES_H

@@ -1,5 +1,6 @@
-/* sim_lines.h - what members and the coordinator of sim_membership.c send each
- * other: each message a step later, in order, unless its line is cut.
+/* sim_lines.h - the lines between members and the coordinator of
+ * sim_membership.c: each message arrives a step later, in order, unless its
+ * line is cut.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_LINES_H
 #define TESTS_SIM_SIM_LINES_H

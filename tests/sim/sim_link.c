@@ -1,9 +1,9 @@
-/* sim_link.c - runs the link protocol in false worlds, many a second.
+/* sim_link.c - runs the link protocol in simulated worlds, many a second.
  *
  * Usage: sim_link [--seeds A..B]      1..2000 by default
  *        sim_link --seed N --verbose  one of them, told in full
- * Exit code 1 if an invariant of tests/sim/sim_world.h broke; the line says for
- * which seed. What runs is all of a link: transport/link/link.c,
+ * Exit code 1 if an invariant of tests/sim/sim_world.h broke; the line names
+ * the seed. All parts of a link run: transport/link/link.c,
  * transport/link/link_hello.c, transport/link/link_lanes.c,
  * transport/link/sending.c, transport/link/receiving.c, transport/link/pace.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* sim_members.h - the world of sim_membership.c, and the disks in it.
+/* sim_members.h - the simulated world of sim_membership.c: its members and
+ * their disks.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_MEMBERS_H
 #define TESTS_SIM_SIM_MEMBERS_H

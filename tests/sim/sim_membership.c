@@ -1,22 +1,23 @@
-/* sim_membership.c - a coordinator, members, disks and lines, all from a seed.
+/* sim_membership.c - simulates a coordinator, members, disks and lines, all
+ * from a seed.
  *
  * Usage: sim_membership [--partial] [--seeds FIRST..LAST]    (1..1000)
  *        sim_membership [--partial] --trace SEED
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as
- * cli/elastic/coordinator.c and cli/elastic/member.c do, in a false world:
- * members die (some with their disks), come back, stop and go on, leave (one,
- * several or all at once, and their disks go with them), lose lines one way or
- * both, find disks full; the coordinator dies between any two of its orders, or
- * of a journal that cannot be written, and comes back with it. After `heal_ns`
- * nothing bad happens any more, but that in some worlds two members never reach
- * each other again. Looked at in every step: only one generation trains, and
- * none after a newer one has; a member hears of a generation only when it is in
- * the journal; a checkpoint that is gone on from holds each batch once; nothing
- * is lost with the disk of one who was let go, which sees few generations until
- * then (sim_leaves.h); the run comes to its end, with each batch applied once.
- * With --partial survivors keep what they have (sim_partial.h): each block has
- * had, or missed, each batch once.
+ * cli/elastic/coordinator.c and cli/elastic/member.c do, in a simulated world:
+ * members die (some with their disks), come back, stop and continue, leave
+ * (one, several or all at once, with their disks), lose lines in one direction
+ * or both, find disks full; the coordinator dies between any two of its orders,
+ * or because its journal cannot be written, and comes back with the journal.
+ * After `heal_ns` no more faults occur, except that in some worlds two members
+ * never reach each other again. Checked in every step: only one generation
+ * trains, and none after a newer one has; a member receives a generation only
+ * when it is in the journal; a checkpoint from which a generation continues has
+ * each batch once; nothing is lost with the disk of a member that was let go,
+ * which sees few generations until then (sim_leaves.h); the run comes to its
+ * end, with each batch applied once. With --partial survivors keep their state
+ * (sim_partial.h): each block has had, or missed, each batch once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 

@@ -1,10 +1,12 @@
-/* sim_partial.h - what blocks have had, in the world of sim_membership.c.
+/* sim_partial.h - the batches that each block has had, in the world of
+ * sim_membership.c.
  *
- * The model is BLOCKS blocks; of the members of a generation each owns every
- * so-manieth. A state says of each which batches it has had, as how many they
- * are and the sum of what each adds (formats/checkpoint/ledger.h does the
- * same), and which it has missed. States are kept by number, as long as the
- * world is: a checkpoint, a cut and what is composed of them refer to one.
+ * The model is BLOCKS blocks; with n members in a generation, each owns every
+ * n-th block. A state records, for each block, the batches that it has had, as
+ * their number and the sum of what each adds (like
+ * formats/checkpoint/ledger.h), and those that it has missed. States are stored
+ * by number, as long as the world exists: a checkpoint, a cut and a composed
+ * checkpoint refer to one.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_PARTIAL_H
 #define TESTS_SIM_SIM_PARTIAL_H

@@ -1,23 +1,24 @@
-/* sim_preemption.c - days of machines that are lent and taken away.
+/* sim_preemption.c - simulates days of training on preemptible machines.
  *
  * Usage: sim_preemption [NODES HOURS SEEDS [--trace]]    (8 24 4)
  *
- * Machines live as long as tests/sim/preemption.h says, then are away for half
- * an hour on average, and come back empty. Half of the ends have 30 s of
- * notice. The same ends are lived through twice:
+ * Machines live for times drawn by tests/sim/preemption.h, then are away for
+ * half an hour on average, and come back empty. Half of the ends have 30 s of
+ * notice. The same ends are simulated twice:
  *
- * skein     by topology/elastic/membership.c, and counted by
- * topology/elastic/harvest.c; two
- *             copies of each part of a checkpoint, on the nodes' own disks; a
- *             death is silent; a generation takes START_NS to begin.
- *   restart   as tools do that restart all workers: on each change, a death or
- *             one who comes, all begin again from the last checkpoint, on a
- *             disk that never fails; deaths are found as fast, a beginning
- *             takes as long, a checkpoint too; notice is not used.
+ *   skein     by topology/elastic/membership.c, and counted by
+ *             topology/elastic/harvest.c; two copies of each part of a
+ *             checkpoint, on the nodes' own disks; a death is silent; a
+ *             generation takes START_NS to begin.
+ *   restart   like tools that restart all workers: on each change, a death or
+ *             an arrival, all begin again from the last checkpoint, on a disk
+ *             that never fails; deaths are found as fast, and a start and a
+ *             checkpoint take as long; notice is not used.
  *
- * A batch takes WORK_S of node time, whoever shares it. Good: in all worlds the
- * shares sum up, and the useful time is that of the batches that count. Where
- * both copies of a part were lost, it is told that the run stands.
+ * A batch takes WORK_S of node time, regardless of the nodes that share it. The
+ * test passes if in all worlds the shares sum up, and the useful time is that
+ * of the batches that count. If both copies of a part were lost, it reports
+ * that the run cannot continue.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@
 #define AWAY_S 1800.0
 #define EVERY_S                                                                \
     150.0 /* between markers when all are there: about sqrt(2 x 5 s
-                        * x the mean time between ends), Young 1974 */
+           * x the mean time between ends), Young 1974 */
 #define KEPT 8u
 
 typedef struct node {

@@ -1,4 +1,4 @@
-/* sim_wire.h - a false network from a seed, for sim_world.h.
+/* sim_wire.h - a simulated network from a seed, for sim_world.h.
  *
  * Packets in a heap by their time of arrival; lanes that lose, repeat, delay,
  * reorder and are slow; and fragments of strangers.

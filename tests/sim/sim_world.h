@@ -1,11 +1,11 @@
-/* sim_world.h - two links, a false clock and a false network, all from a seed.
+/* sim_world.h - simulates two links, a clock and a network, all from a seed.
  *
  * A world is drawn from its seed: sizes, windows, delays, losses, repetitions,
  * disorder, cuts, partitions, pauses, slow readers, a restart, a peer that does
- * not fit, strangers. After `heal_ns` nothing bad happens any more, and both
- * links must come to their end, or be dead for a reason that was planted.
- * Looked at after every step: records once, in order, with equal bytes; memory
- * within its bound. SPDX-License-Identifier: Apache-2.0 */
+ * not fit, strangers. After `heal_ns` no more faults occur, and both links must
+ * come to their end, or be dead for a reason that was planted. Checked after
+ * every step: records once, in order, with equal bytes; memory within its
+ * bound. SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_WORLD_H
 #define TESTS_SIM_SIM_WORLD_H
 

@@ -1,4 +1,5 @@
-/* test_preemption.c - lives of machines have the shape of a bathtub.
+/* test_preemption.c - tests that simulated machine lifetimes follow the bathtub
+ * distribution.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

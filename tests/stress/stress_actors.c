@@ -1,6 +1,6 @@
-/* stress_actors.c - a busy topology for the thread sanitizer: every pattern,
- * answers, kept messages, timers, clocks, events, restarts, a trace, a host
- * that polls, and a stop from another thread.
+/* stress_actors.c - runs a busy topology for the thread sanitizer: every
+ * pattern, answers, kept messages, timers, clocks, events, restarts, a trace, a
+ * host that polls, and a stop from another thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <poll.h>

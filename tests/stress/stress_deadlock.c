@@ -1,14 +1,15 @@
-/* stress_deadlock.c - random topologies run to their end, and every message is
- * accounted for. Also for the thread sanitizer.
+/* stress_deadlock.c - runs random topologies to their end, and accounts for
+ * every message. Also for the thread sanitizer.
  *
  *     maker or gate ─▶ lockstep stages ─▶ free stages
  * In a lockstep stage every actor handles every batch once, so that parts can
  * be collected; a free stage takes anything and collects nothing. Such graphs
- * cannot deadlock with any credit from 1 up: the most backward actor can always
- * go on. Each stage may talk among its own (peer pipes, collected or not); a
- * gated topology is a loop, closed by the last stage or by answers. Later
- * stages may answer earlier ones, and those the next; what an answer makes an
- * actor send ends in a sink, if its pipe ends late (actors/runtime/endings.h).
+ * cannot deadlock with any credit from 1 up: the actor that is furthest behind
+ * can always continue. Each stage may send among its own actors (peer pipes,
+ * collected or not); a gated topology is a loop, closed by the last stage or by
+ * answers. Later stages may answer earlier ones, and those the next; messages
+ * that an answer causes end in a sink, if its pipe ends late
+ * (actors/runtime/endings.h).
  *
  * Usage: stress_deadlock [SEED [COUNT]]; prints the seed; a watchdog prints a
  * topology that is stuck. SPDX-License-Identifier: Apache-2.0 */

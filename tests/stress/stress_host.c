@@ -1,6 +1,6 @@
-/* stress_host.c - what a host may do at any time, for the thread sanitizer:
- * stops from another thread at every moment of a start, events that are asked
- * for without a wait, and two topologies at once. Covers
+/* stress_host.c - exercises what a host may do at any time, for the thread
+ * sanitizer: stops from another thread at every moment of a start, events that
+ * are requested without waiting, and two topologies at once. Covers
  * topology/run/topology.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>

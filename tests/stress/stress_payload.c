@@ -1,5 +1,5 @@
-/* stress_payload.c - payloads and pools between threads, for the thread
- * sanitizer, which Criterion does not start under.
+/* stress_payload.c - exercises payloads and pools between threads, for the
+ * thread sanitizer, under which Criterion does not start.
  *
  * Several makers, each with a pool of its own, hand messages through mailboxes
  * to several readers, who keep, read and drop them; makers end while their

@@ -1,10 +1,10 @@
-/* stress_tunnels.c - tunnels between threads, for the thread sanitizer, which
- * Criterion does not start under.
+/* stress_tunnels.c - exercises tunnels between threads, for the thread
+ * sanitizer, under which Criterion does not start.
  *
- * A hub and two nodes without an address, in one process: fragments pass all
- * ways, while strangers come and go and two threads ask for counts and
- * sentences; the relay, and then one of the others, goes and comes back. What
- * does not arrive, or a report of the sanitizer, fails.
+ * A hub and two nodes without an address, in one process: fragments pass on all
+ * paths, while strangers come and go and two threads request counts and
+ * messages; the relay, and then one of the others, goes and comes back. A lost
+ * fragment, or a report of the sanitizer, fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <netinet/in.h>

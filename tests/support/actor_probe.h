@@ -1,4 +1,5 @@
-/* actor_probe.h - one actor of a kind, and a probe around it.
+/* actor_probe.h - runs one actor of a kind, with a probe that plays all actors
+ * around it.
  *
  *     probe.start  ─▶ sends the first messages
  *     subject      ─▶ probe.react(message), which may send, and finish

@@ -1,7 +1,7 @@
 /* checkpoint_fixture.h - a small model, written by any number of shards.
  *
  * The oracle: element (row, column) of a tensor is a function of its name,
- * batch and place, so every rectangle can be checked without keeping it.
+ * batch and position, so every rectangle can be checked without storing it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_CHECKPOINT_FIXTURE_H
 #define TESTS_SUPPORT_CHECKPOINT_FIXTURE_H

@@ -1,4 +1,4 @@
-/* coded_messages.h - a message with every way to code a run, for tests.
+/* coded_messages.h - a test message with one array for every coding.
  *
  * Included by one source of a test program: it defines the schema.
  * SPDX-License-Identifier: Apache-2.0 */

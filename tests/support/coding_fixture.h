@@ -1,4 +1,4 @@
-/* coding_fixture.h - the way over a link and back, and messages to send, for
+/* coding_fixture.h - sends messages through the coding of a link and back, for
  * the tests of the codings.
  *
  * Included by one source of a test program.

@@ -1,4 +1,5 @@
-/* data_folder.h - folders, files and a sample set for the tests of datasets.
+/* data_folder.h - makes folders, files and a sample set for the tests of
+ * datasets.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_DATA_FOLDER_H
 #define TESTS_SUPPORT_DATA_FOLDER_H

@@ -1,4 +1,4 @@
-/* endpoint_fixture.h - two nodes on loopback, and waiting for what happens.
+/* endpoint_fixture.h - opens two nodes on loopback, and waits for their events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_ENDPOINT_FIXTURE_H

@@ -1,9 +1,9 @@
 /* faults.c - makes the n-th allocation or system call of a test fail.
  *
- * This file owns: the counters, and the table of blocks that are alive. Each
- * wrapped function asks `fails` first, then calls the real one. Only blocks
- * that were taken while armed are in the table, so that what a fixture took
- * before may be freed at any time.
+ * This file owns: the counters, and the table of live blocks. Each wrapped
+ * function calls `fails` first, then the real function. Only blocks that were
+ * allocated while armed are in the table, so that earlier blocks of a fixture
+ * may be freed at any time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/faults.h"
 

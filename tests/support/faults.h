@@ -2,10 +2,9 @@
  *
  * A program that links tests/support/faults.c with --wrap for the functions
  * below (skn_faults in CMakeLists.txt) runs an operation once to count its
- * calls, then again and again with one of them failing. Whatever happens,
- * nothing may be kept: memory that the operation took is counted, and so are
- * descriptors. Calls inside the libraries that Skein uses are not ours and
- * never fail.
+ * calls, then again and again with one of them failing. In no case may the
+ * operation leak: memory that it allocated is counted, and so are descriptors.
+ * Calls inside the libraries that Skein uses are not wrapped and never fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_FAULTS_H
 #define TESTS_SUPPORT_FAULTS_H

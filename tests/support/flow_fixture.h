@@ -1,4 +1,5 @@
-/* flow_fixture.h - small topologies in C, and kinds that log what they handle.
+/* flow_fixture.h - small topologies in C, and kinds that log the messages that
+ * they handle.
  *
  * Each actor writes only the log of its own number; the test reads the logs
  * after the threads have been joined. Numbers of an actor are its options `n`

@@ -1,10 +1,10 @@
-/* head_fixture.h - an output layer on any number of shards, without actors,
- * and the same layer in double.
+/* head_fixture.h - computes an output layer on any number of shards, without
+ * actors, and the same layer in double.
  *
- * head_run does what output.c and layer.c do with messages: draw, forward,
- * nodes, merge, gradients. head_loss is (12) or (13) of
- * docs/concepts/equations.md, written down naively, with the weights c that the
- * samplers gave.
+ * head_run does without messages what output.c and layer.c do with them: draw,
+ * forward, nodes, merge, gradients. head_loss is (12) or (13) of
+ * docs/concepts/equations.md, written down naively, with the weights c that the samplers
+ * gave.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_HEAD_FIXTURE_H
 #define TESTS_SUPPORT_HEAD_FIXTURE_H

@@ -1,10 +1,10 @@
-/* held_port.h - a port of loopback that nobody else is given.
+/* held_port.h - reserves a loopback port, so that no other program gets it.
  *
  * The system chooses it, and the bound socket stays open until the process
- * ends. Nothing listens on it, so whoever dials is refused; what is tested
- * binds the same port beside it, since both have SO_REUSEADDR.
- * To look for a free port, let it go and bind it later is a race, which a test
- * loses when something else on the machine dials or listens in between.
+ * ends. Nothing listens on it, so a client that dials is refused; the tested
+ * code can bind the same port too, since both have SO_REUSEADDR. Finding a free
+ * port, releasing it and binding it later is a race, which a test loses when
+ * another program on the machine dials or listens in between.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_HELD_PORT_H
 #define TESTS_SUPPORT_HELD_PORT_H

@@ -1,7 +1,7 @@
-/* host_locale.c - lets every test program be a host that has chosen a locale.
+/* host_locale.c - makes every test program a host that has set a locale.
  *
- * Linked into all of them; does nothing unless SKEIN_TEST_LOCALE is set. Used
- * by tests/e2e/locale.sh. SPDX-License-Identifier: Apache-2.0 */
+ * Linked into all test programs; does nothing unless SKEIN_TEST_LOCALE is set.
+ * Used by tests/e2e/locale.sh. SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* idle_child.h - a process of several threads that waits, for tests.
+/* idle_child.h - starts a process of several threads that wait, for tests.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_IDLE_CHILD_H
 #define TESTS_SUPPORT_IDLE_CHILD_H

@@ -1,4 +1,4 @@
-/* link_pair.h - two links and a wire that does as it is told.
+/* link_pair.h - two links, and a wire between them that the test controls.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_LINK_PAIR_H
 #define TESTS_SUPPORT_LINK_PAIR_H

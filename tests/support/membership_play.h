@@ -1,4 +1,5 @@
-/* membership_play.h - a membership by hand: members that obey, and its clock.
+/* membership_play.h - drives a membership step by step: members that obey, and
+ * its clock.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_MEMBERSHIP_PLAY_H
 #define TESTS_SUPPORT_MEMBERSHIP_PLAY_H

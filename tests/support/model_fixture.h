@@ -1,4 +1,5 @@
-/* model_fixture.h - model files of a few lines, for the tests of the model.
+/* model_fixture.h - writes model files of a few lines, for the tests of the
+ * model.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_MODEL_FIXTURE_H
 #define TESTS_SUPPORT_MODEL_FIXTURE_H

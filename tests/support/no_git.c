@@ -1,9 +1,9 @@
-/* no_git.c - stands in for libgit2, which Criterion would load.
+/* no_git.c - replaces libgit2, which Criterion would load.
  *
- * Criterion looks for differences of strings with it, when an assertion has
- * failed. libgit2 brings 12 libraries along, and Criterion maps every library
- * five times for each test case: that was a third of what a case takes. A
- * failed assertion prints the two strings, as it does where libgit2 fails.
+ * Criterion compares strings with it when an assertion has failed. libgit2
+ * brings 12 libraries with it, and Criterion maps every library five times for
+ * each test case: that was a third of a case's time. A failed assertion prints
+ * the two strings, as it does where libgit2 fails.
  * SPDX-License-Identifier: Apache-2.0 */
 
 /* libgit2's own declarations, as far as its caller looks at what comes back. */

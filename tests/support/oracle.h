@@ -1,4 +1,4 @@
-/* oracle.h - naive sums in double, and numbers to feed them.
+/* oracle.h - naive sums in double, and the numbers that tests feed to them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_ORACLE_H

@@ -1,5 +1,5 @@
-/* pipeline_fixture.h - a small data file, and models trained on it in this
- * process, in any layout; then the same training in double, naively.
+/* pipeline_fixture.h - makes a small data file, trains models on it in this
+ * process, in any layout, and does the same training naively in double.
  *
  * 200 points, 50 features, 700 labels: blocks of 2 rows, 5 batches of 40.
  * SPDX-License-Identifier: Apache-2.0 */

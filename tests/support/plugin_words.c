@@ -1,4 +1,5 @@
-/* plugin_words.c - a plug-in for test_spec.c: one kind that needs nobody.
+/* plugin_words.c - a plug-in for test_spec.c, with one kind that needs no
+ * pipes.
  *
  * PLUGIN_VERSION 0 leaves out the symbol that makes it a plug-in.
  * SPDX-License-Identifier: Apache-2.0 */

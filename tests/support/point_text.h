@@ -1,4 +1,4 @@
-/* point_text.h - a parsed point as text again, for tests to compare.
+/* point_text.h - prints a parsed point as text again, for tests to compare.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_POINT_TEXT_H
 #define TESTS_SUPPORT_POINT_TEXT_H

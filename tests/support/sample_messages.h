@@ -1,4 +1,5 @@
-/* sample_messages.h - messages for tests: every kind of field, none, and two.
+/* sample_messages.h - three messages for tests: one with every kind of field,
+ * an activation, and one without fields.
  *
  * Included by one source of a test program: it defines the schemas.
  * SPDX-License-Identifier: Apache-2.0 */

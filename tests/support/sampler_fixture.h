@@ -1,4 +1,5 @@
-/* sampler_fixture.h - a layer, a batch of it, and samplers on its shards.
+/* sampler_fixture.h - a layer, a batch for it, and samplers on its shards, for
+ * tests.
  *
  * world_init makes labels, rows and hidden vectors; subject_open a sampler of
  * one shard with, if it has one, the index of the shard's rows.

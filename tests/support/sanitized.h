@@ -1,11 +1,11 @@
-/* sanitized.h - what a test leaves out of many cases alike.
+/* sanitized.h - decides which of many similar cases a test runs, by sanitizer
+ * and by `SKEIN_TESTS`.
  *
- * A sanitizer looks for reads and writes that are wrong in themselves; that
- * every case gives the right numbers is seen without one. Under that of
- * addresses no process can live in a small address space, either: tests of
- * short memory are left out there. Otherwise `make test-all` and the nightly
- * run have every case (SKEIN_TESTS=all, which tests/run.sh sets), and `make
- * test` has some.
+ * A sanitizer finds invalid reads and writes; runs without one check that every
+ * case gives the right numbers. Under the address sanitizer no process can run
+ * in a small address space, either: tests of short memory are left out there.
+ * Otherwise `make test-all` and the nightly run have every case
+ * (SKEIN_TESTS=all, which tests/run.sh sets), and `make test` has some.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_SANITIZED_H
 #define TESTS_SUPPORT_SANITIZED_H

@@ -1,11 +1,12 @@
-/* slip.h - a conversation with one actor, in which one message goes wrong.
+/* slip.h - a test conversation with one actor, in which one message is wrong.
  *
  *     { "batch", 1, "rows=5 offset[2]=9 value#2", SKN_BAD_MESSAGE, "..." }
  *
- * A test plays the peers of an actor well (tests/support/actor_probe.h) and
- * posts every message through slip_post. A row of its table names one message,
- * which of them (from 0), what is changed in it, and how the run must end: with
- * a status and exactly this sentence, or well. Words of an edit:
+ * A test plays the peers of an actor correctly (tests/support/actor_probe.h)
+ * and posts every message through slip_post. A row of its table names a type of
+ * message, the number of the one to change (from 0), the change, and how the
+ * run must end: with a status and exactly this message, or without an error.
+ * Parts of an edit:
  *
  *     name=NUMBER     a number of the message      name[K]=NUMBER   an item
  *     name#COUNT      items of a run               twice            again

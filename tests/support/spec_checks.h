@@ -1,5 +1,5 @@
-/* spec_checks.h - what the tests of specs share: load a text, or read what is
- * wrong with it.
+/* spec_checks.h - helpers of the tests of specs: load a text, or read the
+ * errors in it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_SPEC_CHECKS_H
 #define TESTS_SUPPORT_SPEC_CHECKS_H

@@ -1,4 +1,4 @@
-/* storage_runs.h - where contract_storage.c works, and those of its subjects
+/* storage_runs.h - the working folder of contract_storage.c, and its subjects
  * that are run folders and checkpoints.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_STORAGE_RUNS_H

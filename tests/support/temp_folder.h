@@ -1,4 +1,4 @@
-/* temp_folder.h - an empty folder for one test, and its removal.
+/* temp_folder.h - makes an empty folder for one test, and removes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_TEMP_FOLDER_H

@@ -1,10 +1,10 @@
-/* tsan_libzmq.h - what the thread sanitizer may pass over: memory that libzmq
- * itself allocates, copies, decrypts and frees, also by libsodium and by the
- * strings of its C++ library (nothing of ours is C++). Debian's are not
- * instrumented, so that the sanitizer sees their calls of free and memcpy and
- * not libzmq's atomics.
- * What parcels point at is not passed over: transport/inproc/pipe.c says what
- * happens before what. Included by each stress program that runs actors.
+/* tsan_libzmq.h - suppresses reports of the thread sanitizer about libzmq:
+ * about memory that libzmq itself allocates, copies, decrypts and frees, also
+ * through libsodium and the strings of its C++ library (Skein has no C++).
+ * Debian's libraries are not instrumented, so that the sanitizer sees their
+ * calls of free and memcpy and not libzmq's atomics. Reports about the memory
+ * behind parcels are not suppressed: transport/inproc/pipe.c declares its
+ * order. Included by each stress program that runs actors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_TSAN_LIBZMQ_H
 #define TESTS_SUPPORT_TSAN_LIBZMQ_H

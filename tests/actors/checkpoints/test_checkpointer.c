@@ -1,5 +1,6 @@
-/* test_checkpointer.c - the state of two owners becomes one checkpoint, or
- * none. The probe plays course and both updaters.
+/* test_checkpointer.c - tests that the checkpointer makes the state of two
+ * owners into one complete checkpoint, or none. The probe plays the course and
+ * both updaters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <math.h>

@@ -1,13 +1,12 @@
-/* test_keeper.c - three keepers in one process, each with a folder of its own:
- * what they save, what they give back, and what they do when one cannot.
+/* test_keeper.c - tests three keepers in one process, each with its own folder:
+ * what they save and give back, and what they do when one fails.
  *
- * The probe plays the course and all owners, whose state every keeper
- * gets: what a test wants to be with one of them only, it removes.
- * Covers actors/checkpoints/keeper.c, actors/checkpoints/keeping.c,
+ * The probe plays the course and all owners, whose state every keeper gets: a
+ * test removes the copies that only one keeper should have. Covers
+ * actors/checkpoints/keeper.c, actors/checkpoints/keeping.c,
  * actors/checkpoints/intake.c, actors/checkpoints/fetcher.c,
  * actors/checkpoints/gatherer.c and actors/checkpoints/restorer.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

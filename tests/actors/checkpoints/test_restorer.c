@@ -1,5 +1,5 @@
-/* test_restorer.c - a checkpoint, given to an owner of another node piece by
- * piece. The probe plays the owner and the course.
+/* test_restorer.c - tests that a checkpoint is sent piece by piece to an owner
+ * on another node. The probe plays the owner and the course.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/checkpoint.h"
 #include "tests/support/actor_probe.h"

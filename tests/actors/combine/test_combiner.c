@@ -1,8 +1,8 @@
-/* test_combiner.c - parts of the shards of a node, merged by a combiner.
+/* test_combiner.c - tests that a combiner merges the parts of a node's shards.
  *
- * The probe plays the shards and whoever gets what the combiner sends. Leaves
- * hold random numbers; what must come out are the nodes of the tree as they are
- * computed from the leaves in one go, bit for bit, cut and packed here. Parts
+ * The probe plays the shards and the receivers of the combiner's messages.
+ * Leaves hold random numbers; the result must be the nodes of the tree as
+ * computed from the leaves directly, bit for bit, cut and packed here. Parts
  * come in any order, those of several batches mixed. Covers
  * actors/combine/combiner.c and actors/combine/combining.c.
  * SPDX-License-Identifier: Apache-2.0 */

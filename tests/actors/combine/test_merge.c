@@ -1,4 +1,4 @@
-/* test_merge.c - the tree of partial sums against softmax in double.
+/* test_merge.c - tests the tree of partial sums against softmax in double.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <float.h>

@@ -1,4 +1,4 @@
-/* test_packing.c - open positions: counted, packed, unpacked.
+/* test_packing.c - tests the counting, packing and unpacking of open positions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/messages.h"
 #include "actors/combine/packing.h"

@@ -1,7 +1,8 @@
-/* test_rounding.c - what is told of a coding's error is what it does.
+/* test_rounding.c - tests that the reported error of a coding is its true
+ * error.
  *
- * Three shards send to a layer; what two of them send is coded. The oracle
- * merges in double what was meant and what has come.
+ * Three shards send to a layer; the parts of two of them are coded. The oracle
+ * merges, in double, the parts before and after coding.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/hidden.h"
 #include "tests/support/coding_fixture.h"

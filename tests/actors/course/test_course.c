@@ -1,5 +1,5 @@
-/* test_course.c - the course of a run, told to and by a probe that plays
- * source, output, evaluator and checkpointer at once.
+/* test_course.c - tests the course of a run against a probe that plays source,
+ * output, evaluator and checkpointer at once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
 #include <math.h>

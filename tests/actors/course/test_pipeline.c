@@ -1,6 +1,6 @@
-/* test_pipeline.c - whole runs in one process: every layout against one shard,
- * against itself, and against the same training in double. What is held here
- * is actors/course/source.c, actors/hidden/embedding.c, actors/hidden/dense.c,
+/* test_pipeline.c - tests whole runs in one process: every layout against one
+ * shard, against itself, and against the same training in double. It covers
+ * actors/course/source.c, actors/hidden/embedding.c, actors/hidden/dense.c,
  * actors/hidden/layer.c, actors/output/output.c, actors/output/share.c,
  * actors/rows/updater.c and actors/course/evaluator.c, together.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* test_progress.c - progress as JSON, there and back.
+/* test_progress.c - tests that progress is written as JSON and read back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* test_ranking_metrics.c - P@k, PSP@k, nDCG@k against their definitions.
+/* test_ranking_metrics.c - tests P@k, PSP@k and nDCG@k against their
+ * definitions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

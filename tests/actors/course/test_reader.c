@@ -1,8 +1,8 @@
-/* test_reader.c - batches as a reader makes them, beside those of the source.
+/* test_reader.c - tests that a reader makes the same batches as the source.
  *
- * A source tells a reader and a probe of every batch; the probe gets both
- * batches and both lists of labels, and holds them against each other, number
- * by number. Covers actors/course/reader.c and actors/course/batches.c.
+ * A source issues every batch to a reader and a probe; the probe receives both
+ * batches and both lists of labels, and compares them number by number. Covers
+ * actors/course/reader.c and actors/course/batches.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/data.h"
 #include "tests/support/actor_probe.h"

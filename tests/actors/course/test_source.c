@@ -1,5 +1,5 @@
-/* test_source.c - batches as they leave the source, seen by a probe that plays
- * course, embedding, output and updaters.
+/* test_source.c - tests the batches that the source sends, with a probe that
+ * plays course, embedding, output and updaters.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/draws.h"
 #include "actors/protocol/split.h"

@@ -1,4 +1,5 @@
-/* test_watched.c - words about a run come seldom, and their rates are right.
+/* test_watched.c - tests that reports about a run are rare, and their rates
+ * right.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-/* test_hidden.c - activation and dropout, and the way back through them.
+/* test_hidden.c - tests activation and dropout, forwards and backwards.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_slices.c - slices of a layer side by side.
+/* test_slices.c - tests that the slices of a layer are joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_link_guard.c - numbers from other nodes: are they such as training has?
- * That a node which sends others ends the run: tests/e2e/faults.sh.
+/* test_link_guard.c - tests the check of numbers that other nodes send. That
+ * bad numbers end the run: tests/e2e/faults.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <float.h>

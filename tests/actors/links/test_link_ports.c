@@ -1,5 +1,5 @@
-/* test_link_ports.c - which random bits a coding takes, and how much a peer may
- * ask. What parcels and records become is tested with whole drivers
+/* test_link_ports.c - tests the random bits of a coding, and the bound on a
+ * peer's requests. Parcels and records are tested with whole drivers
  * (test_links.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
-/* test_links.c - edges between nodes: several systems of one process, which
- * talk over sockets of loopback. Covers actors/links/link_driver.c,
+/* test_links.c - tests edges between nodes: several systems in one process,
+ * connected by loopback sockets. Covers actors/links/link_driver.c,
  * actors/links/link_ports.c, actors/links/link_open.c,
  * actors/links/link_clock.c, actors/links/link_events.c and
  * actors/runtime/system_edges.c.

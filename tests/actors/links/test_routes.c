@@ -1,4 +1,5 @@
-/* test_routes.c - who dials whom, and through whom.
+/* test_routes.c - tests which node dials which other one, and through which
+ * relay.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

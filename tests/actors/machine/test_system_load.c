@@ -1,5 +1,5 @@
-/* test_system_load.c - the time that a core has had work in hand.
- * Covers actors/machine/system_load.c, and where actors of a system keep it.
+/* test_system_load.c - tests the busy time of a core. Covers
+ * actors/machine/system_load.c, and its use by the actors of a system.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>

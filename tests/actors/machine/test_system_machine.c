@@ -1,4 +1,5 @@
-/* test_system_machine.c - one look at the machine for all who want it.
+/* test_system_machine.c - tests that all users share one description of the
+ * machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/machine/system_machine.h"

@@ -1,4 +1,5 @@
-/* test_usage.c - what the process has used grows, and is not nothing.
+/* test_usage.c - tests that the measured usage of the process grows and is not
+ * 0.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_diagnose.c - mass and recall of a draw against sums in double.
+/* test_diagnose.c - tests mass and recall of a draw against sums in double.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/diagnose.h"
 #include "tests/support/head_fixture.h"

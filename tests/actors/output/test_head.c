@@ -1,5 +1,5 @@
-/* test_head.c - loss and gradients of output shards, against differences in
- * double, and against one another. Covers actors/output/flight.c,
+/* test_head.c - tests loss and gradients of output shards against differences
+ * in double, and against one another. Covers actors/output/flight.c,
  * actors/output/smoothing.c, actors/output/strips.c and actors/output/look.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/head_fixture.h"

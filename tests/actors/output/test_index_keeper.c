@@ -1,5 +1,5 @@
-/* test_index_keeper.c - what is sent to the builder, which batch waits for
- * which index, and adopts it. The probe plays the shard, around a
+/* test_index_keeper.c - tests which rows are sent to the builder, and which
+ * batch waits for and adopts which index. The probe plays the shard, around a
  * table_builder; whole runs are in test_table_builder.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/index_keeper.h"

@@ -1,7 +1,7 @@
-/* test_table_builder.c - runs whose active sets come from an index that is
- * built beside them: they are the same every time, and the index is used.
- * What they are told goes through actors/samplers/options.c. Then a builder by
- * itself, with a probe that plays the shard.
+/* test_table_builder.c - tests runs with a table builder: they are the same
+ * every time, and use its index. Their options go through
+ * actors/samplers/options.c. Then tests a builder alone, with a probe that
+ * plays the shard.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/rows.h"
 #include "tests/support/actor_probe.h"

@@ -1,9 +1,10 @@
-/* test_ranker.c - rows of a ranker against the minimum of what they minimise,
- * by descent in double; trees, margins and orders by what they must be.
+/* test_ranker.c - tests rows of a ranker against the minimum of their loss,
+ * found by descent in double; trees, margins and orders by their definitions.
  *
  * Covers actors/predict/ranker.c, topology/predict/ranker_fit.c,
  * topology/predict/ranker_part.c, topology/predict/ranker_row.c,
- * topology/predict/together.c, and how actors/predict/network.c asks.
+ * topology/predict/together.c, and the use of a ranker by
+ * actors/predict/network.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

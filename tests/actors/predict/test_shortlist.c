@@ -1,4 +1,5 @@
-/* test_shortlist.c - lists of rows, and who looks into them, by count.
+/* test_shortlist.c - tests lists of rows, and which queries search them, by
+ * count.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

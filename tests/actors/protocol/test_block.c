@@ -1,4 +1,4 @@
-/* test_block.c - blocks of rows and slices of columns.
+/* test_block.c - tests blocks of rows and slices of columns.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

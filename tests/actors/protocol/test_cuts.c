@@ -1,4 +1,4 @@
-/* test_cuts.c - slices evenly and by weight, and weights that are none.
+/* test_cuts.c - tests even and weighted slices, and the refusal of bad weights.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-/* test_data.c - where the binary copy of a data file goes.
+/* test_data.c - tests where the binary copy of a data file is written.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/data_folder.h"
 

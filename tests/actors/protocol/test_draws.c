@@ -1,4 +1,4 @@
-/* test_draws.c - keys of random numbers.
+/* test_draws.c - tests the keys of random numbers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_finite.c - bytes of state: one bad number among many is found.
+/* test_finite.c - tests that one NaN or infinity in bytes of state is found.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <float.h>

@@ -1,4 +1,4 @@
-/* test_rowset.c - sets of rows against arrays of flags.
+/* test_rowset.c - tests sets of rows against arrays of flags.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/rowset.h"
 

@@ -1,4 +1,4 @@
-/* test_split.c - which points train and which validate.
+/* test_split.c - tests the division of points into training and validation.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

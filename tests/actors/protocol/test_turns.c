@@ -1,4 +1,5 @@
-/* test_turns.c - the order of forwards and updates against its definition.
+/* test_turns.c - tests the order of forwards and updates against its
+ * definition.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test_workspace.c - aligned arrays, and which kernels are taken.
+/* test_workspace.c - tests aligned arrays, and the choice of kernels.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

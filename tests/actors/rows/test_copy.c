@@ -1,4 +1,4 @@
-/* test_copy.c - what a shard's copy takes from a lease, and what it refuses.
+/* test_copy.c - tests what a shard's copy accepts and refuses of a lease.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

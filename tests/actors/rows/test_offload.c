@@ -1,5 +1,5 @@
-/* test_offload.c - the nameless file that moments go to: nothing is left of it,
- * and a disk without room is a sentence at the start.
+/* test_offload.c - tests the nameless file for moments: it disappears, and a
+ * disk without room is reported at the start.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* test_optimizer.c - steps on touched rows against dense ones in double.
+/* test_optimizer.c - tests steps on touched rows against dense ones in double.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_rows.c - how rows lie, and the numbers they begin with.
+/* test_rows.c - tests the layout of rows in memory, and their first values.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_tensors.c - where the rows of shards lie in global tensors.
+/* test_tensors.c - tests the positions of shards' rows in global tensors.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* test_updater.c - the only writer of a shard's rows, and what becomes of its
- * state: leases, steps, first weights, and the stream of a checkpoint. The
- * probe plays its shard, the source and the checkpointer.
+/* test_updater.c - tests the updater: leases, steps, first weights, and the
+ * stream of a checkpoint. The probe plays its shard, the source and the
+ * checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

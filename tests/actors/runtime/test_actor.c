@@ -1,5 +1,5 @@
-/* test_actor.c - the life of an actor: hooks, timers, clock, restarts; what it
- * asks and tells (actors/runtime/self.c).
+/* test_actor.c - tests the life of an actor: hooks, timers, clock, restarts,
+ * and its calls to the runtime (actors/runtime/self.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>

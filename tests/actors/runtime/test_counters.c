@@ -1,4 +1,4 @@
-/* test_counters.c - histograms of durations.
+/* test_counters.c - tests histograms of durations.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

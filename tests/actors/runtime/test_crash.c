@@ -1,5 +1,6 @@
-/* test_crash.c - a crash says which actor it is in, and ends the process as it
- * would have without.  SPDX-License-Identifier: Apache-2.0 */
+/* test_crash.c - tests that a crash report names the actor, and that the
+ * process ends as it would without the report.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* test_endings.c - which pipes end late; and actors whose handlers of answers
- * send, run to their end.
+/* test_endings.c - tests which pipes end late, and runs actors whose handlers
+ * of answers send, until they end.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/endings.h"
 

@@ -1,4 +1,5 @@
-/* test_incoming.c - parts put together, credit given back, ends.
+/* test_incoming.c - tests gathered parts, returned credit and ends at a
+ * receiver.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-/* test_outgoing.c - patterns, credit and outboxes.
+/* test_outgoing.c - tests patterns, credit and outboxes of a sender.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

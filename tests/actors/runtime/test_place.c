@@ -1,4 +1,4 @@
-/* test_place.c - what is said of where an actor is.
+/* test_place.c - tests the text that describes where an actor's thread is.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,4 +1,5 @@
-/* test_placement.c - units on drawn machines, and on this one.
+/* test_placement.c - tests the placement of actors on synthetic machines, and
+ * on this one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <dirent.h>

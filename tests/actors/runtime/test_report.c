@@ -1,5 +1,5 @@
-/* test_report.c - where the time went, as a table and as JSON, for actors of
- * any name. Traces of the same runs are JSON too. Covers
+/* test_report.c - tests the report of a run's time, as a table and as JSON, for
+ * actors of any name. Traces of the same runs are JSON too. Covers
  * actors/runtime/report.c and actors/runtime/system_figures.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* test_sender.c - the sentence of a refusal says who sent what is refused. With
+/* test_sender.c - tests that the message of a refusal names the sender. With
  * whole nodes: test_links.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
-/* test_system.c - the host's side: readiness, events, failure, threads, trace;
- * actors/runtime/system_build.c and actors/runtime/report.c with it.
+/* test_system.c - tests the host's side of a system: readiness, events,
+ * failure, threads, trace. Covers actors/runtime/system_build.c and
+ * actors/runtime/report.c too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <dirent.h>

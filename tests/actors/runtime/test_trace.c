@@ -1,4 +1,4 @@
-/* test_trace.c - what an actor's ring writes.
+/* test_trace.c - tests the trace that is written from an actor's ring.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* test_waiting.c - who waits says for whom, and seldom enough. With a link in
- * between, and when asked to stop: test_links.c.
+/* test_waiting.c - tests the reports of actors that wait: they name the awaited
+ * actors, and are rare. Across links, and during a stop: test_links.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

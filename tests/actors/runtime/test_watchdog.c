@@ -1,5 +1,6 @@
-/* test_watchdog.c - a handler that does not return is reported, and those that
- * wait for it are not.  SPDX-License-Identifier: Apache-2.0 */
+/* test_watchdog.c - tests that a handler that does not return is reported, and
+ * actors that wait for it are not.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
 #include "actors/runtime/watchdog.h"

@@ -1,4 +1,4 @@
-/* test_blockwise.c - even draws: how many, of which blocks, with which weight.
+/* test_blockwise.c - tests even draws: their number, blocks and weights.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/blockwise.h"
 #include "tests/support/sampler_fixture.h"

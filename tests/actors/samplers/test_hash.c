@@ -1,5 +1,6 @@
-/* test_hash.c - hash functions (actors/samplers/hash_simhash.c and
- * actors/samplers/hash_dwta.c) against their definitions, and their reach.
+/* test_hash.c - tests hash functions (actors/samplers/hash_simhash.c and
+ * actors/samplers/hash_dwta.c) against their definitions, and the keys that
+ * they can reach.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 #include "tests/support/sampler_fixture.h"

@@ -1,4 +1,4 @@
-/* test_log_uniform.c - masses by rank, and chances out of them.
+/* test_log_uniform.c - tests masses by rank, and the chances that follow.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/sampler_fixture.h"
 

@@ -1,5 +1,5 @@
-/* test_tables.c - tables out of keys (actors/samplers/tables_build.c), and what
- * is drawn out of them.
+/* test_tables.c - tests hash tables (actors/samplers/tables_build.c), and the
+ * draws from them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/tables.h"
 #include "tests/support/sampler_fixture.h"

@@ -1,4 +1,4 @@
-/* test_again.c - a command line as a shell takes it.
+/* test_again.c - tests that a shell parses the printed command line as meant.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

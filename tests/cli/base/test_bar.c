@@ -1,4 +1,4 @@
-/* test_bar.c - the progress line says what is known, and fits.
+/* test_bar.c - tests that the progress line shows what is known, and fits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/bar.h"
 

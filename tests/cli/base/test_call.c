@@ -1,5 +1,5 @@
-/* test_call.c - what verbs ask of their command line, and how they answer.
- * Covers cli/base/call.c and cli/base/help.c.
+/* test_call.c - tests the options that verbs accept, and their messages. Covers
+ * cli/base/call.c and cli/base/help.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>

@@ -1,4 +1,5 @@
-/* test_follow.c - what a person reads of each event, letter for letter.
+/* test_follow.c - tests the text that is printed for each event, letter for
+ * letter.
  *
  * Standard output and standard error go into files, one line of JSON goes in.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_lines.c - lines come out whole, at once, and none is lost.
+/* test_lines.c - tests that lines are passed on whole, at once, and none is
+ * lost.
  *
  * Covers cli/base/names.c too.  SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/lines.h"

@@ -1,4 +1,5 @@
-/* test_notice.c - files and commands that say a machine will be taken away.
+/* test_notice.c - tests the files and commands that announce the loss of a
+ * machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/notice.h"
 

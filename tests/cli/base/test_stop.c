@@ -1,4 +1,4 @@
-/* test_stop.c - what each signal means, by what came before.
+/* test_stop.c - tests the effect of each signal, given the signals before it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
-/* test_talk.c - what coordinator and members say, and what they believe.
- * Covers cli/base/talk.c, cli/elastic/orders.c and cli/elastic/balancing.c.
+/* test_talk.c - tests the messages between coordinator and members, and which
+ * are accepted. Covers cli/base/talk.c, cli/elastic/orders.c and
+ * cli/elastic/balancing.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* test_trace_events.c - a trace as events, its times by a clock of all nodes.
+/* test_trace_events.c - tests a trace that is sent as events, with times by a
+ * common clock of all nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>

@@ -1,4 +1,5 @@
-/* test_doctor_look.c - what the doctor reads, and that he ends his round.
+/* test_doctor_look.c - tests what `skein doctor` reads, and that it finishes
+ * its checks.
  *
  * Covers cli/doctor/doctor_libraries.c too.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* test_admission.c - whom a coordinator lets in, of those with a key.
+/* test_admission.c - tests which members with a key the coordinator admits.
  * Covers cli/elastic/admission.c; real processes: tests/e2e/admitted.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>

@@ -1,4 +1,4 @@
-/* test_ask.c - words become features that skein predict reads.
+/* test_ask.c - tests that words become features that skein predict reads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

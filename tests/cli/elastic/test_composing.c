@@ -1,4 +1,5 @@
-/* test_composing.c - which cuts are gone on from, and over what.
+/* test_composing.c - tests which cuts a run continues from, and over which
+ * checkpoint.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/composing.h"
 

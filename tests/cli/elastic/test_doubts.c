@@ -1,5 +1,5 @@
-/* test_doubts.c - when a checkpoint is passed over.
- * Covers cli/elastic/doubts.c; real processes: tests/e2e/doubts.sh.
+/* test_doubts.c - tests when failures disqualify a checkpoint. Covers
+ * cli/elastic/doubts.c; real processes: tests/e2e/doubts.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* test_harvested.c - the report is written down, read again, and said.
+/* test_harvested.c - tests that the report of core time is saved, read back and
+ * printed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* test_lookout.c - what is told of members: state, rates, share.
+/* test_lookout.c - tests what watchers are shown of members: state, rates,
+ * share.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

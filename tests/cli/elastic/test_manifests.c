@@ -1,4 +1,4 @@
-/* test_manifests.c - manifests are kept once, found, and let go.
+/* test_manifests.c - tests that manifests are stored once, found, and dropped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_run_journal.c - what a coordinator knows again of its run.
+/* test_run_journal.c - tests what a restarted coordinator recovers of its run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/run_journal.h"
 

@@ -1,5 +1,6 @@
-/* test_view.c - the picture of a run fits its terminal, and keys make a
- * question.  SPDX-License-Identifier: Apache-2.0 */
+/* test_view.c - tests that the view of a run fits its terminal, and that keys
+ * edit a question.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_candidates.c - configs around the one that `auto` chooses.
+/* test_candidates.c - tests the configs around the one that `auto` chooses.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/candidates.h"
 

@@ -1,4 +1,4 @@
-/* test_halving.c - which trials are run, and how long.
+/* test_halving.c - tests which trials are run, and how long.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/halving.h"
 

@@ -1,4 +1,4 @@
-/* test_tuned.c - what is said of the best candidate.
+/* test_tuned.c - tests the report on the best candidate.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/tuned.h"
 

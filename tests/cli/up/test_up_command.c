@@ -1,5 +1,5 @@
-/* test_up_command.c - the command line of a node, here or over ssh.
- * That a shell reads it as it was meant: tests/e2e/ssh.sh.
+/* test_up_command.c - tests the command line that starts a node, here or over
+ * ssh. That a shell parses it as meant: tests/e2e/ssh.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_up_report.c - tables, a verdict and a trace out of what nodes tell.
+/* test_up_report.c - tests the tables, the verdict and the trace that are made
+ * from the events of nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>

@@ -1,4 +1,5 @@
-/* test_checkpoint.c - the newest whole checkpoint is found; damage is refused.
+/* test_checkpoint.c - tests that the newest complete checkpoint is found, and
+ * damage refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/checkpoint_fixture.h"

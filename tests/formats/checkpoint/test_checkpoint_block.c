@@ -1,4 +1,4 @@
-/* test_checkpoint_block.c - rectangles and hashes of resharded tensors.
+/* test_checkpoint_block.c - tests rectangles and hashes of resharded tensors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/checkpoint_fixture.h"

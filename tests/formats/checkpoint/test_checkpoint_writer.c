@@ -1,7 +1,8 @@
-/* test_checkpoint_writer.c - what is refused, and what a failure leaves.
+/* test_checkpoint_writer.c - tests what the writer of checkpoints refuses, and
+ * which files a failure leaves.
  *
- * Also of formats/checkpoint/checkpoint_shard.c. Kills and errors at each step
- * of the file system are in tests/fault/checkpoint_crash.sh.
+ * Covers formats/checkpoint/checkpoint_shard.c too. Kills and errors at each
+ * step of the file system are in tests/fault/checkpoint_crash.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/checkpoint_fixture.h"
 #include "tests/support/temp_folder.h"

@@ -1,5 +1,5 @@
-/* test_cut.c - what survivors write when a generation is broken off, and the
- * checkpoint that is composed of it and of an older one
+/* test_cut.c - tests the cuts that survivors write when a generation breaks
+ * off, and checkpoints composed of them and of an older one
  * (formats/checkpoint/cut.c and formats/checkpoint/cut_writer.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/cut.h"

@@ -1,5 +1,5 @@
-/* test_held.c - lists of what nodes hold, manifests that are passed on, and the
- * choice of the checkpoint to go on from.
+/* test_held.c - tests the lists of checkpoints that nodes hold, manifests that
+ * are forwarded, and the choice of the checkpoint from which to continue.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/held.h"
 

@@ -1,4 +1,5 @@
-/* test_ledger.c - each batch once, and what a ledger says where it was not.
+/* test_ledger.c - tests that a ledger counts each batch once, and records those
+ * that are missing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/ledger.h"
 

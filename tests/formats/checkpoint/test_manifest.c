@@ -1,4 +1,5 @@
-/* test_manifest.c - printed, read back, and refused.
+/* test_manifest.c - tests that manifests are printed, read back, and refused if
+ * wrong.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/manifest.h"

@@ -1,4 +1,5 @@
-/* test_manifest_merge.c - lists of several nodes become one manifest.
+/* test_manifest_merge.c - tests that the lists of several nodes become one
+ * manifest.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/manifest.h"
 

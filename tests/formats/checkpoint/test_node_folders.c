@@ -1,5 +1,5 @@
-/* test_node_folders.c - run folders side by side, and checkpoints whose files
- * lie in several of them.
+/* test_node_folders.c - tests run folders side by side, and checkpoints with
+ * files in several of them.
  *
  * Covers formats/checkpoint/node_folders.c,
  * formats/checkpoint/checkpoint_beside.c and

@@ -1,4 +1,5 @@
-/* test_piece.c - pieces are sound, and cover their tensor exactly once.
+/* test_piece.c - tests that pieces are valid, and cover their tensor exactly
+ * once.
  *
  * The oracle counts, for each element, the pieces that hold it.
  * SPDX-License-Identifier: Apache-2.0 */

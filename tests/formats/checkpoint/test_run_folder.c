@@ -1,4 +1,5 @@
-/* test_run_folder.c - one folder, one run: made, resumed, swept, pruned.
+/* test_run_folder.c - tests that a run has one folder, which is made, resumed,
+ * swept and pruned.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/run_folder.h"

@@ -1,4 +1,5 @@
-/* test_safetensors.c - headers are written, read back, and refused.
+/* test_safetensors.c - tests that safetensors headers are written, read back,
+ * and refused if wrong.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/safetensors.h"

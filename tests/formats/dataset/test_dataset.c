@@ -1,6 +1,7 @@
-/* test_dataset.c - data files as arrays of points (formats/dataset/dataset.c),
- * how caches are built (formats/dataset/dataset_build.c), and what is said of
- * them (formats/dataset/dataset_note.c). The oracle reads the text again.
+/* test_dataset.c - tests data files as arrays of points
+ * (formats/dataset/dataset.c), the building of caches
+ * (formats/dataset/dataset_build.c), and the notes on them
+ * (formats/dataset/dataset_note.c). The oracle reads the text again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
 

@@ -1,4 +1,4 @@
-/* test_dataset_check.c - caches that are damaged or forged
+/* test_dataset_check.c - tests the refusal of caches that are damaged or forged
  * (formats/dataset/dataset_check.c). SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
 

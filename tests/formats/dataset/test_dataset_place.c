@@ -1,4 +1,5 @@
-/* test_dataset_place.c - where caches lie (formats/dataset/dataset_place.c).
+/* test_dataset_place.c - tests where caches are stored
+ * (formats/dataset/dataset_place.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
 

@@ -1,5 +1,5 @@
-/* test_stream.c - files as one run of bytes (formats/dataset/stream.c); what
- * becomes of packed text is tested in test_xmc.c.
+/* test_stream.c - tests the reading of files as one stream of bytes
+ * (formats/dataset/stream.c); compressed text is tested in test_xmc.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/stream.h"
 

@@ -1,6 +1,6 @@
-/* test_xmc.c - whole files of the Extreme Classification format, plain and
- * packed (formats/dataset/xmc.c, formats/dataset/stream.c), and what is odd in
- * them (formats/dataset/xmc_odd.c).
+/* test_xmc.c - tests whole files of the Extreme Classification format, plain
+ * and compressed (formats/dataset/xmc.c, formats/dataset/stream.c), and
+ * oddities in them (formats/dataset/xmc_odd.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"
 

@@ -1,5 +1,5 @@
-/* test_xmc_line.c - lines and numbers of the Extreme Classification format
- * (formats/dataset/xmc_line.c, formats/dataset/pairs.c,
+/* test_xmc_line.c - tests lines and numbers of the Extreme Classification
+ * format (formats/dataset/xmc_line.c, formats/dataset/pairs.c,
  * formats/dataset/xmc_number.c). The oracle for numbers is strtod, rounded to
  * float.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_folder.c - checked names, whole writes, and no way out of the folder.
+/* test_folder.c - tests checked names, atomic writes, and that no path leaves
+ * the folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/folder/folder.h"

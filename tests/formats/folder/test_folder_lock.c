@@ -1,4 +1,5 @@
-/* test_folder_lock.c - one process at a time, and it is named.
+/* test_folder_lock.c - tests that one process at a time has a folder, and that
+ * the refusal names it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/folder/folder_lock.h"

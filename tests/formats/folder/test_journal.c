@@ -1,4 +1,4 @@
-/* test_journal.c - lines that are there after a crash, and lines that are not.
+/* test_journal.c - tests which lines of a journal survive a crash.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* test_json_line.c - what passes as one JSON object on one line.
+/* test_json_line.c - tests which texts are accepted as one JSON object on one
+ * line.
  *
  * The oracle is jansson, which builds values.
  * SPDX-License-Identifier: Apache-2.0 */

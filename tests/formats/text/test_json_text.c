@@ -1,4 +1,4 @@
-/* test_json_text.c - escaping, sealing, strict reading.
+/* test_json_text.c - tests escaping, sealing and strict reading of JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/json_text.h"

@@ -1,4 +1,4 @@
-/* test_paths.c - a list of paths that grows.
+/* test_paths.c - tests a list of paths that grows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_text.c - numbers keep their C form, letters are those of ASCII, and the
- * sentence of an error is one line (formats/text/error.c).
+/* test_text.c - tests that numbers keep their C form, letters are ASCII, and an
+ * error message is one line (formats/text/error.c).
  *
  * tests/e2e/locale.sh runs this program with decimal commas and dotless i's.
  * SPDX-License-Identifier: Apache-2.0 */

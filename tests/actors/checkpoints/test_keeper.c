@@ -1,5 +1,5 @@
 /* test_keeper.c - tests three keepers in one process, each with its own folder:
- * what they save and give back, and what they do when one fails.
+ * what they save and give back, and their behaviour when one fails.
  *
  * The probe plays the course and all owners, whose state every keeper gets: a
  * test removes the copies that only one keeper should have. Covers

@@ -1,4 +1,4 @@
-/* test_document.c - documents: reading, refusing, looking. Covers
+/* test_document.c - tests that documents are read, refused and searched. Covers
  * topology/config/document.c and topology/config/document_parse.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

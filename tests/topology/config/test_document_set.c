@@ -1,4 +1,4 @@
-/* test_document_set.c - overrides: paths, values, names of list items.
+/* test_document_set.c - tests overrides: paths, values, names of list items.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* test_document_write.c - trees as YAML: stable, and the same when read again.
+/* test_document_write.c - tests that trees are written as stable YAML, which
+ * reads as the same tree.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

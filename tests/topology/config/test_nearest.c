@@ -1,4 +1,5 @@
-/* test_nearest.c - distances between names, and who is near enough.
+/* test_nearest.c - tests distances between names, and which are close enough to
+ * suggest.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* test_nodes.c - names, addresses and keys of nodes.
+/* test_nodes.c - tests names, addresses and keys of nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* test_problems.c - lists of problems: order, hints, excerpts, one sentence.
+/* test_problems.c - tests lists of problems: order, hints, excerpts, one
+ * message.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test_shell_word.c - a shell reads back the word that was written.
+/* test_shell_word.c - tests that a shell reads back the word that was written.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/config/shell_word.h"
 

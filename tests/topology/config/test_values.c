@@ -1,4 +1,5 @@
-/* test_values.c - mappings against tables: values, and what is said of others.
+/* test_values.c - tests mappings against tables: their values, and the messages
+ * on wrong ones.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <float.h>

@@ -1,5 +1,6 @@
-/* test_balance.c - rows by measured speed: when it pays, how far, how often.
- * Covers topology/elastic/balance.c.  SPDX-License-Identifier: Apache-2.0 */
+/* test_balance.c - tests when, how far and how often rows are dealt by measured
+ * speed. Covers topology/elastic/balance.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>
 

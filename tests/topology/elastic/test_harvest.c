@@ -1,7 +1,7 @@
-/* test_harvest.c - core time is booked once, under what became of it.
+/* test_harvest.c - tests that core time is booked once, by its outcome.
  *
- * Times are in seconds here, and cores as they come: shares are worked out by
- * hand.  SPDX-License-Identifier: Apache-2.0 */
+ * Times are in seconds here, with arbitrary numbers of cores: shares are
+ * computed by hand. SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

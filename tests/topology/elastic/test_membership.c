@@ -1,4 +1,4 @@
-/* test_membership.c - generations by hand: what comes, and what is ordered.
+/* test_membership.c - tests the orders of the membership, event by event.
  *
  * Covers topology/elastic/membership.c and
  * topology/elastic/membership_gather.c.

@@ -1,4 +1,5 @@
-/* test_membership_apart.c - members that do not reach each other, by hand.
+/* test_membership_apart.c - tests members that do not reach each other, event
+ * by event.
  *
  * Covers topology/elastic/membership_apart.c.
  * SPDX-License-Identifier: Apache-2.0 */

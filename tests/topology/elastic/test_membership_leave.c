@@ -1,5 +1,5 @@
-/* test_membership_leave.c - members that leave, one or several at once: who is
- * waited for, and when each may go.
+/* test_membership_leave.c - tests members that leave, one or several at once:
+ * the members that are awaited, and when each may go.
  *
  * Covers topology/elastic/membership_leave.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_idle_apply.c - cores of a real process are taken and given back.
+/* test_idle_apply.c - tests that cores of a real process are taken and given
+ * back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

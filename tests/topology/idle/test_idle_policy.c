@@ -1,4 +1,5 @@
-/* test_idle_policy.c - decisions over made-up samples, by a made-up clock.
+/* test_idle_policy.c - tests decisions on synthetic samples, with a synthetic
+ * clock.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

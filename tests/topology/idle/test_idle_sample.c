@@ -1,4 +1,5 @@
-/* test_idle_sample.c - texts of the kernel, and a /proc of our own making.
+/* test_idle_sample.c - tests the reading of kernel texts, from a synthetic
+ * /proc.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <fcntl.h>

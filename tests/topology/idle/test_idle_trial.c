@@ -1,4 +1,5 @@
-/* test_idle_trial.c - two spinners on one core, here and now.
+/* test_idle_trial.c - tests the trial with two spinning processes on one core
+ * of this machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <errno.h>

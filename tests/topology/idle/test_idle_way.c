@@ -1,5 +1,6 @@
-/* test_idle_way.c - control groups and sessions, on this machine's kernel.
- * What this machine or this user has not is said, and left out.
+/* test_idle_way.c - tests control groups and sessions, on this machine's
+ * kernel. Cases that this machine or this user cannot run are reported, and
+ * left out.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

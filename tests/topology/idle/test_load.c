@@ -1,4 +1,5 @@
-/* test_load.c - the busiest of what a node consists of, and real threads.
+/* test_load.c - tests the load of a node's busiest core, thread or quota, and
+ * with real threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>

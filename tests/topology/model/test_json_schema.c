@@ -1,7 +1,7 @@
-/* test_json_schema.c - the JSON Schema is one, and knows every key.
+/* test_json_schema.c - tests that the JSON Schema is valid, and has every key.
  *
- * The oracle is a small validator of the words of JSON Schema that we print;
- * it takes a YAML tree and reads scalars as YAML does.
+ * The oracle is a small validator for the keywords of JSON Schema that are
+ * printed; it takes a YAML tree and reads scalars like YAML.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>

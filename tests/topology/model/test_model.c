@@ -1,4 +1,5 @@
-/* test_model.c - a model file becomes a model, or a list of sentences.
+/* test_model.c - tests that a model file becomes a model, or a list of
+ * messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_model_nodes.c - nodes and links of a model file.
- * Covers topology/model/model_nodes.c and the nodes and cores of
+/* test_model_nodes.c - tests nodes and links of a model file. Covers
+ * topology/model/model_nodes.c and the nodes and cores of
  * topology/model/model_forms.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/model_fixture.h"

@@ -1,4 +1,4 @@
-/* test_model_rules.c - what two keys of a model file say together.
+/* test_model_rules.c - tests the rules between two keys of a model file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>

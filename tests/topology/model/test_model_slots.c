@@ -1,4 +1,4 @@
-/* test_model_slots.c - values between YAML text and structs.
+/* test_model_slots.c - tests values between YAML text and structs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* test_model_tables.c - the tables of the model file are in order.
+/* test_model_tables.c - tests that the tables of the model file are consistent.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <ctype.h>

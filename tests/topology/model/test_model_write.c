@@ -1,4 +1,4 @@
-/* test_model_write.c - what is printed of a model reads as the same model.
+/* test_model_write.c - tests that a printed model reads as the same model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* test_reasons.c - each value that `auto` chose has a reason, and no other has.
- * Covers topology/model/reasons.c, topology/plan/plan_auto.c,
+/* test_reasons.c - tests that each value that `auto` chose has a reason, and no
+ * other has. Covers topology/model/reasons.c, topology/plan/plan_auto.c,
  * topology/plan/plan_auto_formats.c and cli/base/chosen.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/chosen.h"

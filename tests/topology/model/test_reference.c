@@ -1,4 +1,4 @@
-/* test_reference.c - the printed reference says what the tables say.
+/* test_reference.c - tests that the printed reference agrees with the tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

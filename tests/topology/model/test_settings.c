@@ -1,4 +1,4 @@
-/* test_settings.c - what must be alike on all machines of a run, and what not.
+/* test_settings.c - tests which settings all machines of a run must share.
  * Covers topology/model/settings.c; with cli/elastic/admission.c:
  * tests/e2e/admitted.sh.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_cost.c - the forecast of a plan over nodes, against numbers by hand.
+/* test_cost.c - tests the forecast of a plan over nodes against numbers
+ * computed by hand.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* test_groups.c - limits of memory and processor time in false /proc and /sys.
+/* test_groups.c - tests limits of memory and processor time in a synthetic
+ * /proc and /sys.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdarg.h>

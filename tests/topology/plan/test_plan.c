@@ -1,5 +1,6 @@
-/* test_plan.c - what `auto` becomes, and what it may depend on; the sizes that
- * a plan states (topology/plan/plan_make.c, and with it cli/verb_plan.c).
+/* test_plan.c - tests the values that `auto` becomes, and their independence of
+ * the machine; the sizes that a plan states (topology/plan/plan_make.c, and
+ * with it cli/verb_plan.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

@@ -1,7 +1,8 @@
-/* test_plan_combiners.c - who sends the parts of a layer's shards.
+/* test_plan_combiners.c - tests which actors send the parts of a layer's
+ * shards.
  *
- * A node sends what its shards of a layer tell of a batch once, whatever their
- * number, and the leaves of all senders together are the tree that the
+ * A node sends the parts of its shards of a layer once a batch, for any number
+ * of shards, and the leaves of all senders together are the tree that the
  * receivers merge. Covers topology/plan/plan_combiners.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"

@@ -1,6 +1,6 @@
-/* test_plan_nodes.c - plans over several nodes: who gets what.
- * Covers topology/plan/plan_nodes.c, topology/plan/plan_memory.c and
- * topology/plan/plan_readers.c. What is printed of such plans is in
+/* test_plan_nodes.c - tests plans over several nodes: the shards and rows of
+ * each. Covers topology/plan/plan_nodes.c, topology/plan/plan_memory.c and
+ * topology/plan/plan_readers.c. The printed form of such plans is in
  * tests/golden/.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

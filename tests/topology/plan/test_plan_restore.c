@@ -1,5 +1,6 @@
-/* test_plan_restore.c - which owners of a plan ask the first node for their
- * state, and that all nodes make the same plan whatever they find.
+/* test_plan_restore.c - tests which owners of a plan request their state from
+ * the first node, and that all nodes make the same plan regardless of their
+ * disks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/kinds.h"
 #include "tests/support/model_fixture.h"

@@ -1,5 +1,6 @@
-/* test_plan_weights.c - rows by speed, and by what could be handed over.
- * Covers topology/plan/plan_weights.c, and plan_nodes.c where nodes differ.
+/* test_plan_weights.c - tests that rows are dealt by speed, and bounded by what
+ * could be handed over. Covers topology/plan/plan_weights.c, and plan_nodes.c
+ * where nodes differ.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

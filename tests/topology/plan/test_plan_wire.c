@@ -1,6 +1,6 @@
-/* test_plan_wire.c - the actors and pipes of a plan: what is printed of them
- * gives the same again, every row has one owner, memory is as estimated.
- * Covers topology/plan/plan_wire.c, topology/run/model_run.c and
+/* test_plan_wire.c - tests the actors and pipes of a plan: their printed form
+ * reads as the same, every row has one owner, memory is as estimated. Covers
+ * topology/plan/plan_wire.c, topology/run/model_run.c and
  * topology/run/machine.c. Covers topology/plan/plan_course.c,
  * topology/plan/plan_layers.c and topology/plan/plan_pipes.c too.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* test_evaluate.c - scores of a trained model against a count by hand.
+/* test_evaluate.c - tests scores of a trained model against a count by hand.
  *
  * Covers topology/predict/evaluate.c and topology/predict/point_rows.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,8 +1,9 @@
-/* test_join.c - the whole answers with the mean of the logits of its networks.
+/* test_join.c - tests that joined networks predict with the mean of their
+ * logits.
  *
- * The oracle takes the probabilities of each network, by the arrays that it was
- * written from, in double. Covers topology/predict/join.c
- * and topology/predict/join_text.c.
+ * The oracle computes the probabilities of each network in double, from the
+ * arrays that it was written from. Covers topology/predict/join.c and
+ * topology/predict/join_text.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/join.h"
 

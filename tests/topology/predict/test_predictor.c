@@ -1,4 +1,4 @@
-/* test_predictor.c - a trained model answers as the oracle does.
+/* test_predictor.c - tests that a trained model predicts like the oracle.
  *
  * Covers topology/predict/predictor.c, topology/predict/points_clean.c,
  * topology/run/trained_find.c and actors/predict/network.c.

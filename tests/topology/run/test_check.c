@@ -1,4 +1,5 @@
-/* test_check.c - models and topologies are told apart, and both are checked.
+/* test_check.c - tests that models and topologies are distinguished, and both
+ * checked.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/check.h"
 

@@ -1,4 +1,5 @@
-/* test_figures_read.c - a report that became an event is the same report.
+/* test_figures_read.c - tests that a report sent as an event is read back as
+ * the same report.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_measure.c - what a run is said to have got of its machine.
+/* test_measure.c - tests the figures on a run's use of its machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <sched.h>

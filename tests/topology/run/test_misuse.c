@@ -1,5 +1,6 @@
-/* test_misuse.c - every public function, called wrongly: an error that says
- * where, or nothing; never a crash. actors/runtime/kind_check.c with it.
+/* test_misuse.c - tests every public function with wrong calls: an error that
+ * states the place, or nothing; never a crash. actors/runtime/kind_check.c with
+ * it.
  *
  * tests/e2e/library.sh checks that this file names each function of the
  * library. SPDX-License-Identifier: Apache-2.0 */

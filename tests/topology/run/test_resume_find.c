@@ -1,5 +1,5 @@
-/* test_resume_find.c - how far the run in a folder has come, for every state it
- * can be in. The runs are trained here, in this process. Covers
+/* test_resume_find.c - tests how far the run in a folder has come, for every
+ * state of the folder. The runs are trained here, in this process. Covers
  * topology/run/resume.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/resume.h"

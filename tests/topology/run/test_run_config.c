@@ -1,4 +1,5 @@
-/* test_run_config.c - the config of a run folder: options that are gone.
+/* test_run_config.c - tests the config of a run folder with options that no
+ * longer exist.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/run_config.h"
 

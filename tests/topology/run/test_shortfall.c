@@ -1,4 +1,5 @@
-/* test_shortfall.c - what a file asks of this machine that it has not.
+/* test_shortfall.c - tests the report of what a file requires and this machine
+ * lacks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* test_topology.c - the public way to run actors: from text to the end.
+/* test_topology.c - tests the public functions that run actors, from text to
+ * the end.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
-/* test_verdict.c - figures of runs that something bounds, and the sentence.
+/* test_verdict.c - tests the sentence that names the bottleneck, for figures of
+ * such runs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test_draft.c - topologies made in code are those of a file.
+/* test_draft.c - tests that topologies made in code equal those of a file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 #include "topology/spec/draft.h"

@@ -1,4 +1,4 @@
-/* test_kinds_reference.c - kinds of actors as text and as JSON.
+/* test_kinds_reference.c - tests kinds of actors, printed as text and as JSON.
  *
  * Covers actors/protocol/kinds.c and actors/protocol/messages.c too.
  * SPDX-License-Identifier: Apache-2.0 */

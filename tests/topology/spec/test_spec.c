@@ -1,5 +1,5 @@
-/* test_spec.c - topologies: what is wired, and what is said of the others.
- * Covers topology/spec/spec.c, topology/spec/spec_kinds.c,
+/* test_spec.c - tests the wiring of valid topologies, and the messages on
+ * others. Covers topology/spec/spec.c, topology/spec/spec_kinds.c,
  * topology/spec/spec_actors.c and topology/spec/spec_owners.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"

@@ -1,4 +1,4 @@
-/* test_spec_draw.c - topologies drawn.
+/* test_spec_draw.c - tests drawings of topologies.
  *
  * Plans of models, drawn by topology/spec/spec_draw.c too, are in
  * tests/golden/.

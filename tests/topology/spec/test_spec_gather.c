@@ -1,6 +1,6 @@
-/* test_spec_gather.c - pipes gather where a handler takes parts, and only
- * there: a topology that says otherwise would have one read as the other.
- * Covers what topology/spec/spec_pipes.c asks of the built-in kinds.
+/* test_spec_gather.c - tests that pipes gather if and only if the handler takes
+ * parts: otherwise a handler would read one as the other. Covers what
+ * topology/spec/spec_pipes.c requires of the built-in kinds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_spec_graph.c - graphs of pipes: ends, cycles, gates, windows.
+/* test_spec_graph.c - tests graphs of pipes: ends, cycles, gates, windows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 

@@ -1,4 +1,4 @@
-/* test_spec_hash.c - the number that all nodes of a run must agree on.
+/* test_spec_hash.c - tests the hash on which all nodes of a run must agree.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 

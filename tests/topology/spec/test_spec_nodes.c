@@ -1,4 +1,5 @@
-/* test_spec_nodes.c - topologies of several nodes: wired, refused, printed.
+/* test_spec_nodes.c - tests topologies of several nodes: wired, refused,
+ * printed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 

@@ -1,5 +1,5 @@
-/* test_spec_pipes.c - what is said of pipes that are wrong by themselves.
- * Covers topology/spec/spec_pipes.c and topology/spec/spec_fields.c.
+/* test_spec_pipes.c - tests the messages on single pipes that are wrong. Covers
+ * topology/spec/spec_pipes.c and topology/spec/spec_fields.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 

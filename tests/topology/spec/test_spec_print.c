@@ -1,4 +1,4 @@
-/* test_spec_print.c - specs as YAML that gives the same wiring.
+/* test_spec_print.c - tests specs printed as YAML that gives the same wiring.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/spec_checks.h"
 

@@ -1,4 +1,5 @@
-/* test_endpoint.c - two nodes on loopback: what passes, and what is told.
+/* test_endpoint.c - tests two nodes on loopback: the data that pass, and the
+ * events.
  *
  * Covers transport/endpoint/endpoint.c, transport/endpoint/endpoint_line.c,
  * transport/endpoint/endpoint_open.c, transport/socket/socket.c,

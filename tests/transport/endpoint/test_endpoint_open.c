@@ -1,7 +1,8 @@
-/* test_endpoint_open.c - what a node refuses to be, before it listens.
+/* test_endpoint_open.c - tests the settings that a node refuses before it
+ * listens.
  *
- * skn_authenticator_start is wrapped by the linker: a test can have it do
- * nothing, as a library that was built wrongly would.
+ * skn_authenticator_start is wrapped by the linker: a test can make it do
+ * nothing, like a library that was built wrongly.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <errno.h>

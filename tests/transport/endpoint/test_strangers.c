@@ -1,4 +1,4 @@
-/* test_strangers.c - what somebody without our key can do: nothing.
+/* test_strangers.c - tests that a client without a peer's key can do nothing.
  *
  * Covers transport/socket/authenticator.c, transport/socket/door.c,
  * transport/socket/canary.c, transport/endpoint/endpoint_line.c and

@@ -1,4 +1,4 @@
-/* test_pipe.c - inboxes and outlets between threads.
+/* test_pipe.c - tests inboxes and outlets between threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>

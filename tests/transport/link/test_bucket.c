@@ -1,4 +1,4 @@
-/* test_bucket.c - bytes in time, by a made-up clock.
+/* test_bucket.c - tests the token bucket, with a synthetic clock.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/bucket.h"
 

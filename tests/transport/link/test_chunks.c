@@ -1,4 +1,4 @@
-/* test_chunks.c - a stretch of a stream, beside one long array.
+/* test_chunks.c - tests a window of a stream in chunks against one long array.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

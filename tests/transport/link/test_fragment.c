@@ -1,5 +1,6 @@
-/* test_fragment.c - the wire form of a fragment: round trips, msgpack-c as the
- * oracle, refusals. SPDX-License-Identifier: Apache-2.0 */
+/* test_fragment.c - tests the wire form of a fragment: round trips, msgpack-c
+ * as the oracle, refusals.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <msgpack.h>
 #include <string.h>

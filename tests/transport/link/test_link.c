@@ -1,5 +1,6 @@
-/* test_link.c - life, records, time and counters of a link; two hundred false
- * worlds. SPDX-License-Identifier: Apache-2.0 */
+/* test_link.c - tests states, records, time and counters of a link, and two
+ * hundred simulated worlds.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-/* test_link_hello.c - who the peer is, and what both ends say when it does not
- * fit. SPDX-License-Identifier: Apache-2.0 */
+/* test_link_hello.c - tests how a link identifies its peer, and the messages at
+ * both ends if it does not fit.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
 #include "tests/support/link_pair.h"

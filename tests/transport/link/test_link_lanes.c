@@ -1,4 +1,5 @@
-/* test_link_lanes.c - what leaves in which order, what is refused and why.
+/* test_link_lanes.c - tests the order in which a link sends, and what it
+ * refuses.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 

@@ -1,8 +1,9 @@
-/* test_link_rate.c - how well a link fills a thin wire, in simulated time.
+/* test_link_rate.c - tests how well a link fills a slow wire, in simulated
+ * time.
  *
  * Two links of transport/link/link.h and a wire of a given rate and delay
- * without faults; the sender's lane takes half a second's worth, as a socket
- * would. Covers transport/link/pace.c where it matters: nothing leaves twice,
+ * without faults; the sender's lane takes half a second's worth, like a socket.
+ * Covers transport/link/pace.c in the cases that matter: nothing is sent twice,
  * fragments fit the wire, and the wire is busy.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

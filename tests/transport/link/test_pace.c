@@ -1,4 +1,4 @@
-/* test_pace.c - round trips, timeouts, rates: samples in, numbers out.
+/* test_pace.c - tests round trips, timeouts and rates computed from samples.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

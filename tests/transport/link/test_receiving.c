@@ -1,4 +1,5 @@
-/* test_receiving.c - fragments in any order become records, once and in order.
+/* test_receiving.c - tests that fragments in any order become records, once and
+ * in order.
  *
  * The stream is written by hand here, so that it may be wrong.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_record.c - records there and back, and anything instead of one.
+/* test_record.c - tests records, written and read, and any bytes in place of
+ * one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_sending.c - what leaves when, and what leaves again.
+/* test_sending.c - tests when bytes are sent, and when they are sent again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

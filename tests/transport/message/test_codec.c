@@ -1,6 +1,7 @@
-/* test_codec.c - frames out of messages and back; every refusal's sentence.
+/* test_codec.c - tests messages encoded to frames and back, and the message of
+ * each refusal.
  *
- * What holds for all messages stands in contract_messages.c.
+ * The properties of all messages are tested in contract_messages.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <malloc.h>

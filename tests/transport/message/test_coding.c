@@ -1,9 +1,9 @@
-/* test_coding.c - messages that cross a link in fewer bytes, and back.
+/* test_coding.c - tests messages that cross a link in fewer bytes.
  *
  * transport/message/coding.c: random messages under each coding, what they
  * lose, and how many bytes they take. The forms of single runs have tests of
- * their own (test_coding_values.c, test_coding_numbers.c); what is refused
- * stands in contract_coding.c.
+ * their own (test_coding_values.c, test_coding_numbers.c); refusals are in
+ * contract_coding.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 

@@ -1,5 +1,5 @@
-/* test_coding_numbers.c - runs of 32-bit numbers in fewer bytes: every form,
- * the choice between them, and bytes that are no run.
+/* test_coding_numbers.c - tests coded arrays of 32-bit numbers: every form, the
+ * choice between them, and invalid bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

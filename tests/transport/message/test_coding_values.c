@@ -1,6 +1,6 @@
-/* test_coding_values.c - runs of floats in fewer bytes: the layout of every
+/* test_coding_values.c - tests coded arrays of floats: the layout of every
  * form, long rows that are cut into pieces, scales at the ends of the range,
- * and bytes that are no run. Whole messages: test_coding.c.
+ * and invalid bytes. Whole messages: test_coding.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <float.h>

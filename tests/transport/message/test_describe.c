@@ -1,4 +1,4 @@
-/* test_describe.c - the words that messages are printed in.
+/* test_describe.c - tests the text in which messages are printed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* test_flat.c - frames in one piece of memory, and what breaks them.
+/* test_flat.c - tests frames in one block of memory, and damaged ones.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_payload.c - layout, holders, pools and their end.
+/* test_payload.c - tests the layout, holders, pools and end of payloads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* test_schema.c - tables that are refused, hashes, and what is validated.
+/* test_schema.c - tests tables that are refused, hashes, and validation.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>

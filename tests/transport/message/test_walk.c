@@ -1,4 +1,4 @@
-/* test_walk.c - what the bounded walk lets through, and its sentences.
+/* test_walk.c - tests what the bounded walk accepts, and its messages.
  *
  * Oracles: a recursive reader written from the msgpack specification, and
  * msgpack-c itself. SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* test_address.c - what is an address of a node, and what is on loopback.
+/* test_address.c - tests which texts are addresses of nodes, and which are on
+ * loopback.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_conduit.c - sockets of bytes, for tunnels.
+/* test_conduit.c - tests sockets of bytes, for tunnels.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* test_control.c - the line between a coordinator and members, on loopback.
+/* test_control.c - tests the line between a coordinator and members, on
+ * loopback.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <poll.h>

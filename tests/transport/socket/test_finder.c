@@ -1,5 +1,5 @@
-/* test_finder.c - where names lead, without waiting for a name server.
- * Covers transport/socket/finder.c and, with test_reach.c,
+/* test_finder.c - tests that names are resolved without waiting for a name
+ * server. Covers transport/socket/finder.c and, with test_reach.c,
  * transport/socket/errand.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* test_keys.c - key pairs in memory and in files.
+/* test_keys.c - tests key pairs in memory and in files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <czmq.h>

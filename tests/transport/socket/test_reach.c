@@ -1,6 +1,6 @@
-/* test_reach.c - who answers when it is dialled.
+/* test_reach.c - tests which machines accept a connection.
  *
- * Covers transport/socket/reach.c. Waits end as soon as what is waited for is
+ * Covers transport/socket/reach.c. Waits end as soon as the awaited state is
  * seen.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* test_thread_start.c - which signals a thread of ours leaves to itself.
+/* test_thread_start.c - tests which signals a started thread does not block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/thread_start.h"

@@ -1,4 +1,4 @@
-/* test_watch.c - which connections play fair.
+/* test_watch.c - tests which connections the watch finds to misbehave.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* test_rendezvous.c - two ends that come to one place by tokens.
+/* test_rendezvous.c - tests that two ends of a tunnel meet by their tokens.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_stream_pair.c - two streams spliced together.
+/* test_stream_pair.c - tests two streams joined into one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* test_tunnel_words.c - what is said before bytes pass through a tunnel.
+/* test_tunnel_words.c - tests the messages that open a tunnel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <stdlib.h>

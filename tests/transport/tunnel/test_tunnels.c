@@ -1,4 +1,5 @@
-/* test_tunnels.c - nodes on loopback, two of which nobody dials.
+/* test_tunnels.c - tests tunnels between nodes on loopback, two of which cannot
+ * be dialled.
  *
  * Covers transport/tunnel/tunnels.c, transport/tunnel/tunnels_hub.c,
  * transport/tunnel/tunnels_out.c and transport/tunnel/tunnels_open.c;

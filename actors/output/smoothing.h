@@ -1,5 +1,5 @@
-/* smoothing.h - label smoothing of a softmax: what it adds to hidden gradients,
- * row gradients and loss.
+/* smoothing.h - label smoothing of a softmax: its part of hidden gradients, row
+ * gradients and loss.
  *
  * With smoothing e, the target of label j is (1 - e) y_j + e / L (Szegedy and
  * others 2016, section 7). The added term is the same for all samples: v gets e

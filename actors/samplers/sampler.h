@@ -41,7 +41,7 @@ typedef struct skn_sampler_options {
     uint32_t hidden;     /* H */
     uint32_t batch_rows; /* most samples of a batch */
     uint64_t draws;      /* rows a list, over all shards */
-    uint64_t tail;       /* even draws beside a hard list, over all shards */
+    uint64_t tail;       /* even draws of an indexed sampler, over all shards */
     double weight_cap;   /* of c; 0: none */
     uint32_t tables, bits;
     const uint32_t *frequency; /* [labels] training points of each; or NULL.

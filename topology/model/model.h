@@ -148,7 +148,7 @@ typedef struct skn_model_sampler {
     bool labels;             /* the active set always has the batch's labels */
     int64_t tables, bits;    /* simhash, dwta; SKN_AUTO: auto */
     int64_t refresh_batches; /* SKN_AUTO: auto */
-    int64_t uniform_rows;    /* tail of a hard sampler; SKN_AUTO: auto */
+    int64_t uniform_rows;    /* tail of an indexed sampler; SKN_AUTO: auto */
     double weight_cap;       /* 0: none */
 } skn_model_sampler_t;
 

@@ -1,9 +1,10 @@
 /* model_tables.h - the sections and keys that a model file may have, as const
  * tables.
  *
- * One tree of const tables. The reader (model.c), the writer (model_write.c),
- * the reference and the JSON Schema (reference.c) all walk it, so that a key
- * is declared once, in model_tables.c.
+ * One tree of const tables. The reader (model_read.c), the writer
+ * (model_write.c), the reference (reference.c) and the JSON Schema
+ * (json_schema.c) all walk it, so that a key is declared once, in
+ * model_tables.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_MODEL_TABLES_H
 #define TOPOLOGY_MODEL_MODEL_TABLES_H

@@ -1,5 +1,5 @@
-/* cost.h - forecasts what a batch costs the nodes of a plan: bytes on their
- * links, and seconds of work.
+/* cost.h - forecasts the cost of a batch for the nodes of a plan: bytes on
+ * their links, and seconds of work.
  *
  * The forecast depends on the plan alone, by formulas with stated assumptions,
  * and decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any thread.
@@ -70,7 +70,7 @@ typedef struct skn_cost {
     skn_cost_node_t nodes[SKN_CLUSTER_NODES_MAX];
     double batch_seconds; /* of the slowest node */
     uint32_t slowest;
-    bool link_bound;      /* its link is what makes it slow */
+    bool link_bound;      /* its link is the bottleneck */
     uint32_t alone;       /* the node with most cores */
     double alone_seconds; /* a batch on that node alone */
     bool use_one;         /* that node alone is faster, and the model fits on

@@ -6,7 +6,8 @@
  * when every shard's (m, z) is here, form the row gradients and send them, with
  * the rows, to the updater. With merge early, the hidden gradient is sent
  * before the normaliser is known. With merge late, it is sent afterwards, as
- * one array instead of two. Equations (16) to (28) of docs/concepts/equations.md.
+ * one array instead of two. Equations (16) to (28) of
+ * docs/concepts/equations.md.
  *
  * This file owns: the batches in flight of its shard. Not here: arithmetic
  * (head.c), messages to other shards (share.c), the order of batches (turns.c),

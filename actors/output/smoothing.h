@@ -5,8 +5,8 @@
  * others 2016, section 7). The added term is the same for all samples: v gets e
  * / L times the sum of c w over the active rows, and the gradient of row j
  * loses e c_j / L times the mean hidden vector. With the weights c of equation
- * (30), docs/concepts/equations.md, both are unbiased under any sampler. head.c does the
- * rest: it gives the positives targets of (1 - e) y.
+ * (30), docs/concepts/equations.md, both are unbiased under any sampler. head.c
+ * does the rest: it gives the positives targets of (1 - e) y.
  *
  * Threads: as for the given head.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -6,7 +6,8 @@
  * keys, which depend on a single row, are updated at once. The message that
  * closes a round builds the index of the copy as it is, and sends it. So the
  * index is a function of the messages, regardless of their timing, and of rows
- * alone: no checkpoint has any of it. Equation (43) of docs/concepts/equations.md.
+ * alone: no checkpoint has any of it. Equation (43) of
+ * docs/concepts/equations.md.
  *
  * This file owns: the copy and the builder. Not here: the form of an index
  * (samplers/), and the times at which rows are sent and an index is used

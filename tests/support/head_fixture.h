@@ -3,8 +3,8 @@
  *
  * head_run does without messages what output.c and layer.c do with them: draw,
  * forward, nodes, merge, gradients. head_loss is (12) or (13) of
- * docs/concepts/equations.md, written down naively, with the weights c that the samplers
- * gave.
+ * docs/concepts/equations.md, written down naively, with the weights c that the
+ * samplers gave.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SUPPORT_HEAD_FIXTURE_H
 #define TESTS_SUPPORT_HEAD_FIXTURE_H

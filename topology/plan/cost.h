@@ -2,7 +2,8 @@
  * their links, and seconds of work.
  *
  * The forecast depends on the plan alone, by formulas with stated assumptions,
- * and decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any thread.
+ * and decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any
+ * thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_COST_H
 #define TOPOLOGY_PLAN_COST_H
@@ -12,7 +13,8 @@
 #include "topology/plan/plan.h"
 
 /* Operations a second of one core. Measured: 58e9 for exact softmax on a Zen 3
- * with AVX2 (docs/concepts/samplers.md), less for operations that wait for memory. */
+ * with AVX2 (docs/concepts/samplers.md), less for operations that wait for
+ * memory. */
 #define SKN_COST_OPERATIONS 5e10
 /* d: the share of ReLUs that are open, before dropout closes some. */
 #define SKN_COST_OPEN 0.5

@@ -6,10 +6,10 @@
  *     owner ──want (no name)──────▶ checkpointer     it has all
  *     owner ◀─── restored, begin ── checkpointer     when all have theirs
  *
- * No owner begins before: if one of them cannot get its state, the run ends
- * before another has continued. Used by owners on all nodes but the first, and
- * by all owners if each node keeps its share of checkpoints; other owners read
- * the files themselves (tensors.h).
+ * No owner begins before all have their state: if one cannot get it, the run
+ * ends before another has continued. Used by owners on all nodes but the first,
+ * and by all owners if each node keeps its share of checkpoints; other owners
+ * read the files themselves (tensors.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_ROWS_RESTORE_H
 #define ACTORS_ROWS_RESTORE_H

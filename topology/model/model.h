@@ -208,7 +208,7 @@ typedef struct skn_model_train {
     skn_precision_t precision; /* `auto` is resolved by the plan */
     skn_updates_t updates;
     double validate;  /* share of the training points held back */
-    int64_t patience; /* epochs; 0: off. The reader resolves `auto` to 3 or 0 */
+    int64_t patience; /* epochs; 0: off. The plan resolves `auto` to 3 or 0 */
     skn_model_optimizer_t optimizer;
     skn_model_schedule_t schedule;
     skn_model_evaluate_t evaluate;

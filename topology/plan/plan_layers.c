@@ -23,8 +23,8 @@ static const char *const schedule_words[] = { SKN_SCHEDULES(WORD_OF) };
 #undef WORD_OF
 
 /* Leaves of the tree of the parts that a hidden layer receives from above: from
- * the output shards, or from the dense layer above. The output's own is its
- * tree. */
+ * the output shards, or from the dense layer above. For the output layer, those
+ * of its own tree. */
 static uint32_t
 leaves_above(const wire_t *wire, uint32_t layer)
 {

@@ -4,7 +4,8 @@
  * / S of C. So there is usually one shard a core, a node gets shards in
  * proportion to its cores, and the shards of a node are neighbours: one range
  * of rows. Rows of the output layer are dealt by the nodes' weights
- * (plan_weights.c), hidden units evenly.
+ * (plan_weights.c); hidden units too, if these weights differ, and evenly
+ * otherwise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
 #include "actors/protocol/cuts.h"

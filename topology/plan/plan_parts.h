@@ -86,8 +86,8 @@ uint32_t skn_plan_leaf(const skn_plan_t *plan, size_t layer, uint32_t shard);
  * `fast`. */
 uint32_t skn_plan_parts(const skn_plan_t *plan, size_t layer, uint32_t node);
 
-/* plan_weights.c: sets the weights of the nodes' cores in the output layer; the
- * sum of weights for the shards below `shard` of `shards`. */
+/* plan_weights.c: sets the weights of the nodes' cores; the sum of weights for
+ * the shards below `shard` of `shards`. */
 void skn_plan_deal_weights(skn_plan_t *plan);
 uint64_t skn_plan_weight_before(const skn_plan_t *plan, uint32_t shards,
                                 uint32_t shard);

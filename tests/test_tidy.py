@@ -440,6 +440,28 @@ class Tidy(unittest.TestCase):
             "\n\n#endif", "\n#include <zmq.h>\n\n#endif")
         self.caught(self.run_tidy({name: text}), name + ":6:", "ZeroMQ")
 
+    # --- English ---
+
+    def test_comments_that_begin_without_a_noun_are_caught(self):
+        for words in ("Of two of them one", "Who waits.", "... and so on"):
+            self.caught(self.source(SOURCE, f"/* {words} */\n"),
+                        SOURCE + ":4:", "begin with a noun")
+        self.clean(self.source(SOURCE, "/* Often two of them; who cares. */\n"))
+
+    def test_banned_phrases_in_comments_are_caught(self):
+        for words, better in (("begins anew", "again"), ("till it ends",
+                              "until"), ("cannot be\n * had", "be obtained")):
+            self.caught(self.source(SOURCE, f"/* It {words}. */\n"),
+                        SOURCE + ":4:", better)
+        self.clean(self.source(SOURCE, 'const char *skn_x = "begins anew";\n'))
+
+    def test_a_head_that_is_a_riddle_is_caught(self):
+        for words in ("for whoever asks", "less once"):
+            text = head(SOURCE).replace("a planted file", words)
+            self.caught(self.run_tidy({
+                SOURCE: text + BODY, TEST: head(TEST) + BODY}),
+                SOURCE + ":1:", "riddle")
+
     # --- names ---
 
     def test_a_word_for_two_things_is_caught(self):

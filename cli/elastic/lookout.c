@@ -1,4 +1,4 @@
-/* lookout.c - computes rates and states of members for people who watch a run.
+/* lookout.c - computes the rates and states of members that the view shows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/lookout.h"
 

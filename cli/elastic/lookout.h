@@ -1,4 +1,4 @@
-/* lookout.h - the rates and states of members, for people who watch a run.
+/* lookout.h - rates and states of members, for the live view of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_LOOKOUT_H
 #define CLI_ELASTIC_LOOKOUT_H

@@ -61,6 +61,11 @@ bench: deps ## every benchmark of bench/, and of the kernels, as text
 	    [ ! -x $$bench ] || $$bench || exit 1; done
 
 
+billion: deps ## more than 10^9 parameters over four nodes on thin links
+	@$(MAKE) --no-print-directory build ONLY=skein
+	@$(MAKE) --no-print-directory build ONLY=fault_relay
+	@/usr/bin/python3 bench/billion.py --build $(BUILD)
+
 bench-peers: ## P@1 by CPU seconds, beside PyTorch, fastText, label trees
 	@.ci/deps --peers
 	@$(MAKE) --no-print-directory build ONLY=skein
@@ -106,4 +111,5 @@ clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
 
 .PHONY: all help deps build demo wow files test test-all bench bench-peers \
-    bench-rates fuzz sanitize coverage format tidy analyze nightly install clean
+    bench-rates billion fuzz sanitize coverage format tidy analyze nightly \
+    install clean

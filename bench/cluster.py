@@ -91,7 +91,7 @@ def summary(result, count):
     out["errors"] = [event for event in events if event.get("event") == "error"]
     last = (epochs or done or [{}])[-1]
     for key in ("batches", "seconds", "cpu_seconds", "examples_per_s", "loss",
-                "p1"):
+                "p1", "active_fraction"):
         out[key] = last.get(key)
     out["epochs"] = [[event["seconds"], event.get("p1"), event["cpu_seconds"]]
                      for event in epochs]

@@ -15,13 +15,15 @@ RATES ?=
 all: build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
-	    | column -t -s '|'
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	    /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
+	    $(MAKEFILE_LIST)
 
+##@ Start
 deps: ## install what is missing (Debian 12; quick when nothing is)
 	@.ci/deps
 
-build: ## build/skein, build/libskein.a, build/libskein.so
+build: ## the command, the libraries, tests and benchmarks, in build/
 	@.ci/deps --check
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_ARGS) \
@@ -46,6 +48,7 @@ files: ## which package ships this file? PATHS="/usr/bin/gcc-12 ..."
 	@$(MAKE) --no-print-directory build ONLY=skein
 	@docs/examples/files/run.sh $(BUILD)/skein $(BUILD)/files $(PATHS)
 
+##@ Check a change
 test: deps ## tests (but for the long ones); closes with N passed, N failed
 	@$(MAKE) --no-print-directory build
 	@tests/run.sh $(BUILD) -LE long
@@ -54,6 +57,7 @@ test-all: deps ## every test, the long ones among them
 	@$(MAKE) --no-print-directory build
 	@tests/run.sh $(BUILD)
 
+##@ Measure
 bench: deps ## every benchmark of bench/, and of the kernels, as text
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/skein bench kernels
@@ -81,6 +85,7 @@ bench-rates: ## examples a core-second, beside PyTorch, SLIDE and the limit
 	@echo "Options: bench/rates.py --help; RATES='--set FOLDER --slide" \
 	    "BINARY --repeats 3' has more of them."
 
+##@ Look deeper
 fuzz: deps ## each fuzz target for a while (SECONDS_EACH=60)
 	@.ci/fuzz $(SECONDS_EACH)
 
@@ -91,6 +96,7 @@ sanitize: deps ## the tests with address, undefined and thread sanitizers
 coverage: deps ## which lines the tests run: build-coverage/coverage.html
 	@.ci/coverage
 
+##@ Keep it clean
 format: ## make the sources look as .clang-format says
 	@.ci/format --fix
 
@@ -104,6 +110,7 @@ analyze: deps ## what clang's analyzer suspects; advice only
 nightly: deps ## everything that takes long: fuzzing, sanitizers, repetitions
 	@.ci/nightly
 
+##@ Install
 install: build ## install below PREFIX (default /usr/local; DESTDIR too)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 

@@ -1,23 +1,24 @@
 # functions.cmake - what the CMakeLists.txt of rooms, tests/ and bench/ call to
 # build and register tests.
 #
-# skn_tests(NAME... BYTES NAME...)  tests/ROOM/test_NAME.c. Those behind BYTES
-# read bytes of others (files, peers, hosts, users), or are the runtime under
-#     that: CI runs them with sanitizers, nightly all.
+# skn_tests(NAME... BYTES NAME...)      tests/ROOM/test_NAME.c. Those behind
+#     BYTES read bytes of others (files, peers, hosts, users), or are the
+#     runtime under that: CI runs them with sanitizers, nightly all.
 # skn_contracts(NAME... BYTES NAME...)  tests/contracts/contract_NAME.c: one
-# body
-#     over many subjects.
-# skn_stress(NAME)  tests/stress/stress_NAME.c with a main() of its own, also
-# for
-#     the thread sanitizer, which Criterion does not start under.
-# skn_sim(NAME ARGUMENT...)  tests/sim/sim_NAME.c: a false clock and a false
-# network. skn_faults(TARGET)  lets calls of the test fail one by one:
-# support/faults.h. skn_script(NAME FILE PROPERTY...)  a script of tests/ or
-# tests/e2e/. LABELS long: kills, soaks and what is mostly waited for, which
-# `make test-all` and
-#     `make nightly` have and `make test` has not. Exit code 77 means skipped.
-# skn_fuzz(NAME)    tests/fuzz/fuzz_NAME.c, with clang and -DSKN_FUZZ=ON.
-# skn_bench(NAME)   bench/bench_NAME.c.
+#     body over many subjects.
+# skn_stress(NAME)                      tests/stress/stress_NAME.c with a main()
+#     of its own, also for the thread sanitizer, under which Criterion does not
+#     start.
+# skn_sim(NAME ARGUMENT...)             tests/sim/sim_NAME.c: a false clock and
+#     a false network.
+# skn_faults(TARGET)                    lets calls of the test fail one by one
+#     (support/faults.h).
+# skn_script(NAME FILE PROPERTY...)     a script of tests/ or tests/e2e/. LABELS
+#     long: kills, soaks and long waits, which `make test-all` and `make
+#     nightly` have and `make test` has not. Exit code 77 means skipped.
+# skn_fuzz(NAME)                        tests/fuzz/fuzz_NAME.c, with clang and
+#     -DSKN_FUZZ=ON.
+# skn_bench(NAME)                       bench/bench_NAME.c.
 # SPDX-License-Identifier: Apache-2.0
 option(SKN_FUZZ "build the fuzz targets (needs clang)" OFF)
 set(SKN_CRITERION_RUNS ON)

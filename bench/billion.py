@@ -127,7 +127,8 @@ def main():
                         help="of 586 batches")
     parser.add_argument("--rate", default="100mbit")
     own = parser.parse_args()
-    folder = own.folder or os.path.join(own.build, "billion")
+    own.build = os.path.realpath(own.build)  # hosts start in other folders
+    folder = os.path.realpath(own.folder or os.path.join(own.build, "billion"))
     os.makedirs(folder, exist_ok=True)
     model = os.path.join(folder, "model.yaml")
     with open(model, "w", encoding="ascii") as file:

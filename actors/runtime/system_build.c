@@ -107,6 +107,7 @@ skn_system_build(skn_system_t *system, skn_error_t *error)
         return SKN_NO_MEMORY;
     status = skn_system_allocate_edges(system, error);
     if (status == SKN_OK && system->node_count > 1) {
+        assert(wiring->link_driver);
         system->links = wiring->link_driver->make(system, error);
         status = system->links ? SKN_OK : error->status;
     }

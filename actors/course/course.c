@@ -740,7 +740,7 @@ static const skn_option_t options[] = {
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "one pass over the test file, and the end" },
     { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "wait till the checkpointer has given owners their state" },
+      "wait until the checkpointer has given owners their state" },
     { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "then save it again, before anything is trained" },
     { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL, "and stop then" },

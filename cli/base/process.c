@@ -85,18 +85,6 @@ cli_status_of_code(int code)
 
 /* --- ends ---------------------------------------------------------------- */
 
-/* Shared with the worker, which sets it before it exits by itself: if it is not
- * set, a plug-in has ended the process. */
-static volatile bool *end_mark;
-
-void
-cli_worker_exit(int code)
-{
-    if (end_mark)
-        *end_mark = true;
-    _exit(code);
-}
-
 void *
 cli_shared_new(size_t bytes)
 {
@@ -105,10 +93,22 @@ cli_shared_new(size_t bytes)
     return shared == MAP_FAILED ? NULL : shared;
 }
 
-void
-cli_worker_marks_end(volatile bool *shared)
+static volatile bool *end_mark;
+
+volatile bool *
+cli_worker_end_mark(void)
 {
-    end_mark = shared;
+    if (!end_mark)
+        end_mark = cli_shared_new(sizeof(*end_mark));
+    return end_mark;
+}
+
+void
+cli_worker_exit(int code)
+{
+    if (end_mark)
+        *end_mark = true;
+    _exit(code);
 }
 
 bool

@@ -35,6 +35,9 @@ bool cli_is_folder(const char *path);
  * links. SKN_STORAGE. */
 skn_status_t cli_folder_remove(const char *path, skn_error_t *error);
 
+/* A flag shared with the workers, which the first call creates: cli_worker_exit
+ * sets it. NULL: there is no memory for it. */
+volatile bool *cli_worker_end_mark(void);
 /* Ends this process, a worker or any other, at once: a worker that ends in
  * another way was ended by a plug-in. May be called in a signal handler. */
 _Noreturn void cli_worker_exit(int code);
@@ -42,9 +45,6 @@ _Noreturn void cli_worker_exit(int code);
 /* Allocates zeroed, shared memory that survives a worker's death; NULL on
  * failure. */
 void *cli_shared_new(size_t bytes);
-/* From this call on, cli_worker_exit sets *shared, which is from cli_shared_new
- * or NULL. */
-void cli_worker_marks_end(volatile bool *shared);
 
 /* Whether standard output is a pipe without a reader. */
 bool cli_output_unread(void);

@@ -19,10 +19,6 @@
 #define RESTART_SPAN_S 60
 #define KEEPER_TICK_MS 200
 
-/* Set by a worker before it exits by itself: if it is not set, a plug-in has
- * ended the process. */
-static volatile bool *finished;
-
 static void
 become_worker(pid_t parent, int note)
 {
@@ -229,8 +225,9 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
 {
     skn_error_t error = { 0 };
     pid_t parent = getpid();
-    if (finished)
-        *finished = false;
+    volatile bool *end_mark = cli_worker_end_mark();
+    if (end_mark)
+        *end_mark = false;
     (void)fflush(NULL);
     pid_t worker = fork();
     if (worker == 0) {
@@ -255,9 +252,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
     cli_polite_wish_t wish;
     time_t when[WORKER_RESTARTS_MAX] = { 0 };
     int restart_count = 0;
-    if (!finished)
-        finished = cli_shared_new(sizeof(*finished));
-    cli_worker_marks_end(finished);
+    const volatile bool *end_mark = cli_worker_end_mark();
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
         bool empty = ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0;
@@ -266,7 +261,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);
         int status = watch(worker, stop, keeper, &wish);
-        if (WIFEXITED(status) && finished && !*finished)
+        if (WIFEXITED(status) && end_mark && !*end_mark)
             return report_exit(call, WEXITSTATUS(status), begun);
         if (goes_on(stop, keeper, wish, status))
             continue;

@@ -274,11 +274,9 @@ open_file(skn_checkpoint_t *checkpoint, uint32_t index, int folder,
                         open_file->path, bytes, file->bytes);
     void *map =
         mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, open_file->file, 0);
-    if (map == MAP_FAILED) {
-        int code = errno;
-        return skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                        "%s: cannot map: %s", open_file->path, strerror(code));
-    }
+    if (map == MAP_FAILED)
+        return skn_fail_errno(error, SKN_STORAGE, open_file->path, NULL,
+                              "cannot map");
     open_file->map = map;
     open_file->bytes = (size_t)bytes;
     return check_header(checkpoint, index, error);
@@ -308,6 +306,22 @@ list_tensors(skn_checkpoint_t *checkpoint)
     }
 }
 
+/* Parses the manifest `bytes` of the file `path` once its seal is checked; the
+ * checkpoint's folder must have the name of its batch. */
+static skn_status_t
+take_manifest(skn_checkpoint_t *checkpoint, const char *path, const char *bytes,
+              size_t byte_count, skn_error_t *error)
+{
+    skn_status_t status = skn_json_check_seal(path, bytes, byte_count, error);
+    if (status == SKN_OK)
+        status = skn_manifest_parse(path, bytes, byte_count,
+                                    &checkpoint->manifest, error);
+    if (status == SKN_OK)
+        status = skn_batch_check_name(checkpoint->path,
+                                      checkpoint->manifest.batch, error);
+    return status;
+}
+
 static skn_status_t
 read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
 {
@@ -324,13 +338,7 @@ read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
                           checkpoint->path);
     }
     if (status == SKN_OK)
-        status = skn_json_check_seal(path, bytes, byte_count, error);
-    if (status == SKN_OK)
-        status = skn_manifest_parse(path, bytes, byte_count,
-                                    &checkpoint->manifest, error);
-    if (status == SKN_OK)
-        status = skn_batch_check_name(checkpoint->path,
-                                      checkpoint->manifest.batch, error);
+        status = take_manifest(checkpoint, path, bytes, byte_count, error);
     if (status == SKN_OK)
         skn_json_seal_text(bytes, byte_count, checkpoint->seal);
     free(path);
@@ -557,12 +565,8 @@ skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
         return NULL;
     }
     checkpoint->folder = -1;
-    skn_status_t status = skn_json_check_seal(path, bytes, byte_count, error);
-    if (status == SKN_OK)
-        status = skn_manifest_parse(path, bytes, byte_count,
-                                    &checkpoint->manifest, error);
-    if (status == SKN_OK)
-        status = skn_batch_check_name(path, checkpoint->manifest.batch, error);
+    skn_status_t status =
+        take_manifest(checkpoint, path, bytes, byte_count, error);
     if (status == SKN_OK &&
         skn_folder_open(path, &checkpoint->folder, &fault) != SKN_OK)
         checkpoint->folder = -1; /* none of its files is here */

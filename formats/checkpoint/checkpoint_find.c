@@ -7,7 +7,6 @@
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/node_folders.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,11 +24,10 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
     int folder =
         openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int code = errno;
     skn_status_t status =
         folder < 0
-            ? skn_fail(error, skn_errno_status(code, SKN_BAD_DATA),
-                       "%s: cannot open the folder: %s", path, strerror(code))
+            ? skn_fail_errno(error, SKN_BAD_DATA, path, NULL,
+                             "cannot open the folder")
             : skn_checkpoint_load(path, folder, verify, checkpoint, error);
     free(path);
     return status;

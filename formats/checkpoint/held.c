@@ -37,11 +37,8 @@ open_checkpoint(int run_folder, const char *run_path, const skn_batch_id_t *id,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*folder >= 0)
         return SKN_OK;
-    int code = errno;
-    return skn_fail(
-        error,
-        skn_errno_status(code, code == ENOENT ? SKN_NO_INPUT : SKN_BAD_DATA),
-        "%s: cannot open the folder: %s", *path, strerror(code));
+    return skn_fail_errno(error, errno == ENOENT ? SKN_NO_INPUT : SKN_BAD_DATA,
+                          *path, NULL, "cannot open the folder");
 }
 
 /* Reads the manifest in an open folder, and checks its seal. */

@@ -61,6 +61,15 @@ remedy(int code)
     }
 }
 
+/* Adds the remedy for `code`, or else `otherwise`, which may be NULL. */
+static skn_status_t
+hint_at(int code, skn_status_t status, const char *otherwise,
+        skn_error_t *error)
+{
+    const char *hint = remedy(code) ? remedy(code) : otherwise;
+    return hint ? skn_fail_hint(error, status, "%s", hint) : status;
+}
+
 skn_status_t
 skn_file_finish(FILE *file, const char *what, skn_error_t *error)
 {
@@ -73,8 +82,8 @@ skn_file_finish(FILE *file, const char *what, skn_error_t *error)
     bool known = !flushed || remedy(code);
     (void)skn_fail(error, SKN_STORAGE, "%s: %s", what,
                    known ? strerror(code) : "not all could be written");
-    const char *hint = known ? remedy(code) : "is the disk full?";
-    return hint ? skn_fail_hint(error, SKN_STORAGE, "%s", hint) : SKN_STORAGE;
+    return hint_at(code, SKN_STORAGE, known ? NULL : "is the disk full?",
+                   error);
 }
 
 skn_status_t
@@ -85,8 +94,7 @@ skn_fail_errno(skn_error_t *error, skn_status_t otherwise, const char *path,
     skn_status_t status =
         skn_fail(error, skn_errno_status(code, otherwise), "%s%s%s: %s: %s",
                  path, name ? "/" : "", name ? name : "", what, strerror(code));
-    const char *hint = remedy(code);
-    return hint ? skn_fail_hint(error, status, "%s", hint) : status;
+    return hint_at(code, status, NULL, error);
 }
 
 bool
@@ -159,12 +167,11 @@ fail_at(const char *path, const char *part, skn_error_t *error)
                       "%.*s: cannot create the folder: %.200s%s%s",
                       whole ? 400 : 200, path, whole ? "" : part,
                       whole ? "" : ": ", strerror(code));
-    const char *hint = remedy(code);
-    if (!hint)
-        hint = status == SKN_NO_PERMISSION
-                   ? "choose a folder that you may write to"
-                   : "choose another folder";
-    return skn_fail_hint(error, status, "%s", hint);
+    return hint_at(code, status,
+                   status == SKN_NO_PERMISSION
+                       ? "choose a folder that you may write to"
+                       : "choose another folder",
+                   error);
 }
 
 skn_status_t

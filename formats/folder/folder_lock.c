@@ -48,9 +48,7 @@ still_named(int folder, int file)
 static skn_status_t
 fail_lock(const char *path, const char *what, skn_error_t *error)
 {
-    int code = errno;
-    return skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
-                    "%s/%s: %s: %s", path, LOCK_NAME, what, strerror(code));
+    return skn_fail_errno(error, SKN_CANNOT_CREATE, path, LOCK_NAME, what);
 }
 
 /* One attempt. SKN_OK with *lock -1: process *owner holds it. */

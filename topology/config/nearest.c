@@ -1,5 +1,4 @@
-/* nearest.c - finds the valid name nearest to a wrong one, for "did you mean
- * ...?".
+/* nearest.c - finds the valid name nearest to a wrong one, to suggest it.
  *
  * Distance: Damerau 1964, as the restricted edit distance ("optimal string
  * alignment") by the table of Wagner & Fischer 1974, three rows of it.

@@ -1,5 +1,4 @@
-/* nearest.h - finds the valid name nearest to a wrong one, for "did you mean
- * ...?".
+/* nearest.h - finds the valid name nearest to a wrong one, to suggest it.
  *
  *     skn_nearest_t nearest = { .wanted = "batch_row" };
  *     for each valid name: skn_nearest_offer(&nearest, name);

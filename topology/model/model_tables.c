@@ -136,7 +136,7 @@ TABLES(output, OUTPUT)
       "simhash, dwta: hash functions a table (K)")                             \
     O(skn_model_sampler_t, refresh_batches, "refresh_batches", INT, INT,       \
       "auto", 1, COUNT_MAX, "auto",                                            \
-      "simhash, dwta: batches until the index is built anew")                  \
+      "simhash, dwta: batches until the index is rebuilt")                     \
     O(skn_model_sampler_t, rows, "rows", INT, INT, "auto", 0, SKN_UNIT_MAX,    \
       "auto",                                                                  \
       "rows chosen for a batch, beside its labels; 0: the labels alone; not "  \
@@ -440,9 +440,9 @@ static const skn_section_t links_section = {
 
 #define NOTICE(O)                                                              \
     O(skn_model_notice_t, file, "file", PATH, PATH, "", 0, 0, NULL,            \
-      "the run comes to a good end when this file appears; empty: none")       \
+      "the run ends with success when this file appears; empty: none")         \
     O(skn_model_notice_t, command, "command", TEXT, TEXT, "", 0, 0, NULL,      \
-      "the run comes to a good end when this shell command exits 0; empty: "   \
+      "the run ends with success when this shell command exits 0; empty: "     \
       "none; docs/tasks/idle.md has those of the large clouds")                \
     O(skn_model_notice_t, every_s, "every_s", REAL, REAL, "5", 0.1, 3600,      \
       NULL, "seconds between two looks")

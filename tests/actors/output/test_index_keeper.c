@@ -159,7 +159,8 @@ static struct {
     uint32_t begun[UNITS]; /* of the rows when the shard was opened */
 } shard;
 
-/* What a builder that knows nothing makes of the shard's rows. */
+/* The tables that a builder with no earlier state builds from the shard's rows.
+ */
 static void
 build_anew(uint32_t *unit)
 {

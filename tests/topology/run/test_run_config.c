@@ -18,7 +18,7 @@
     "train:\n"                                                                 \
     "  window: 3\n"
 
-/* What was written before decision 0030, and with the other choice. */
+/* Configs as they were written before decision 0030. */
 static const char *const older[] = {
     HEAD "  late: wait\n  staleness_max: auto\n  order: free\n",
     HEAD "  order: free\n  late: stale\n  staleness_max: 5\n",

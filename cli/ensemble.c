@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/again.h"
+#include "cli/base/resume_command.h"
 #include "cli/base/events.h"
 #include "cli/base/networks.h"
 #include "cli/base/process.h"
@@ -202,7 +202,7 @@ heed_signals(const cli_call_t *call, const cli_outcome_t *whole,
         (void)fputs("}\n", file);
     } else if (file) {
         (void)fprintf(file, "%s\n", sentence);
-        cli_again_write(call, whole->named ? NULL : whole->path, file);
+        cli_resume_command_write(call, whole->named ? NULL : whole->path, file);
     }
     if (file)
         (void)fclose(file);
@@ -227,17 +227,17 @@ tell_whole(const cli_call_t *call, const cli_outcome_t *whole,
     if (status == SKN_OK)
         status =
             skn_checkpoint_weights_sha256(trained.checkpoint, sha256, error);
-    bool tests = status == SKN_OK && trained.model->data.test[0];
+    bool has_test = status == SKN_OK && trained.model->data.test[0];
     skn_trained_close(&trained);
     skn_predictor_t *predictor =
-        tests ? skn_predictor_open(whole->path, error) : NULL;
-    if (tests)
+        has_test ? skn_predictor_open(whole->path, error) : NULL;
+    if (has_test)
         status = predictor ? skn_evaluate(predictor, NULL, NULL, &found, error)
                            : error->status;
     skn_predictor_close(&predictor);
     if (status != SKN_OK)
         return status;
-    if (tests)
+    if (has_test)
         progress.scores = found.scores;
     skn_progress_write_done(&progress, sha256, &done);
     if (!done.failed)
@@ -327,7 +327,8 @@ tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
         return;
     (void)printf("stopped %s network %u of %u; ", trained ? "after" : "in",
                  k + 1, whole->networks);
-    cli_again_tell(call, "to go on:", whole->named ? NULL : whole->path);
+    cli_resume_command_print(call,
+                             "to go on:", whole->named ? NULL : whole->path);
 }
 
 static void
@@ -336,8 +337,9 @@ tell_early_stop(const cli_call_t *call, const cli_outcome_t *whole)
     if (call->json)
         (void)puts("{\"event\":\"stopped\",\"begun\":false}");
     else
-        cli_again_tell(call, "stopped before the first network; to go on:",
-                       whole->named ? NULL : whole->path);
+        cli_resume_command_print(call,
+                                 "stopped before the first network; to go on:",
+                                 whole->named ? NULL : whole->path);
 }
 
 void
@@ -367,20 +369,20 @@ int
 cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
 {
     skn_error_t error = { 0 };
-    bool resumes = cli_flag(call, "resume");
+    bool is_resume = cli_flag(call, "resume");
     if (whole->asked) { /* during planning */
         *stopped = true;
         tell_early_stop(call, whole);
         return 0;
     }
     heed_signals(call, whole, "stopped; to go on:", true);
-    if (resumes && check_all_best(whole, &error) != SKN_OK)
+    if (is_resume && check_all_best(whole, &error) != SKN_OK)
         return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {
         ensemble_member_t member = member_of(whole, k);
         heed_signals(call, whole, "stopped; to go on:", true);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);
-        bool known = state == DONE && resumes;
+        bool known = state == DONE && is_resume;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
         if (known)
             continue;

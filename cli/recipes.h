@@ -12,7 +12,7 @@
 typedef struct cli_engine {
     const char *name;    /* NULL ends the list */
     const char *title;   /* its name in sentences */
-    bool lists_nodes;    /* it chooses the nodes, not the file */
+    bool has_nodes;      /* it chooses the nodes, not the file */
     const char *fixed;   /* text for a fixed set of nodes */
     const char *elastic; /* for nodes that come and go; NULL: unsupported */
 } cli_engine_t;

@@ -101,7 +101,7 @@ check_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     skn_checked_t checked = { 0 };
     skn_problems_t *problems = skn_problems_new(&error);
-    bool reads = cli_flag(call, "data");
+    bool with_data = cli_flag(call, "data");
     int code = 0;
     if (!problems)
         return cli_report(call, &error);
@@ -111,7 +111,7 @@ check_run(const cli_call_t *call)
         code = cli_report_problems(call, problems);
     } else if (status != SKN_OK) {
         code = cli_report(call, &error);
-    } else if (checked.spec && reads) {
+    } else if (checked.spec && with_data) {
         (void)skn_fail(&error, SKN_USAGE,
                        "--data is for model files, and %.300s is a topology",
                        path);
@@ -121,13 +121,13 @@ check_run(const cli_call_t *call)
         skn_shortfall_spec(checked.spec, cli_warn_to, call);
     } else {
         say_model(call, path, checked.model);
-        if (!reads) {
+        if (!with_data) {
             look_for(call, "data.train", checked.model->data.train);
             look_for(call, "data.test", checked.model->data.test);
         }
         skn_shortfall_model(checked.model, SKN_SHORTFALL_NOBODY, cli_warn_to,
                             call);
-        if (reads)
+        if (with_data)
             code = read_data(call, checked.model);
     }
     skn_checked_fini(&checked);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "skein/text.h"
-#include "cli/holdings.h"
+#include "cli/checkpoint_inventory.h"
 #include "cli/base/verbs.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/text/json_text.h"
@@ -31,7 +31,7 @@ typedef struct inspection {
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
-    cli_holdings_t all;
+    cli_inventory_t all;
     held_form_t *held_form; /* [all.count] */
     bool damaged;           /* one checkpoint is damaged */
 } inspection_t;
@@ -40,7 +40,7 @@ static bool
 names_batch(const inspection_t *look, const char *link,
             const skn_batch_id_t *id)
 {
-    return cli_holdings_names(&look->all, link, id);
+    return cli_inventory_names(&look->all, link, id);
 }
 
 /* --- as text ------------------------------------------------------------- */
@@ -119,7 +119,7 @@ print_text(const inspection_t *look)
                      names_batch(look, "latest", id) ? "  latest" : "",
                      said[look->held_form[k]]);
         if (look->place.nodes.count > 0)
-            cli_holdings_print(&look->all, id);
+            cli_inventory_print(&look->all, id);
         (void)puts("");
     }
     if (!look->checkpoint) {
@@ -237,7 +237,7 @@ print_json(inspection_t *look)
             part ? "true" : "false",
             look->held_form[k] == HOLDS_DAMAGED ? "true" : "false");
         if (look->place.nodes.count > 0)
-            cli_holdings_write(&look->all, id, &text);
+            cli_inventory_write(&look->all, id, &text);
         skn_json_text_add(&text, "}");
     }
     skn_json_text_add(&text, "]");
@@ -299,7 +299,7 @@ is_sound_everywhere(inspection_t *look, const skn_batch_id_t *id, bool *whole)
     for (size_t k = 0; k < look->all.folder_count; k++) {
         skn_error_t error = { 0 };
         bool here = false;
-        if (!cli_holdings_prove(&look->all, k, id, &here, &error)) {
+        if (!cli_inventory_prove(&look->all, k, id, &here, &error)) {
             tell_damage(look, name, error.text);
             sound = false;
         }
@@ -316,7 +316,7 @@ prove(inspection_t *look, const skn_batch_id_t *id, bool nodes)
     bool whole = true;
     skn_batch_name(id->batch, id->generation, name);
     skn_checkpoint_t *checkpoint =
-        cli_holdings_open(&look->all, id, SKN_VERIFY_ALL, &error);
+        cli_inventory_open(&look->all, id, SKN_VERIFY_ALL, &error);
     bool gathered = checkpoint && skn_checkpoint_is_gathered(checkpoint);
     bool good = checkpoint != NULL;
     skn_checkpoint_close(&checkpoint);
@@ -369,7 +369,7 @@ look_at(inspection_t *look, skn_error_t *error)
 {
     skn_status_t status = skn_trained_find(look->path, &look->place, error);
     if (status == SKN_OK)
-        status = cli_holdings_open_all(&look->all, &look->place, error);
+        status = cli_inventory_open_all(&look->all, &look->place, error);
     if (status != SKN_OK)
         return status;
     if (look->place.note[0])
@@ -407,7 +407,7 @@ inspect_run(const cli_call_t *call)
     if (code == 0 && look.damaged)
         code = skn_status_exit_code(SKN_BAD_DATA);
     json_decref(look.metadata);
-    cli_holdings_close(&look.all);
+    cli_inventory_close(&look.all);
     free(look.held_form);
     skn_checkpoint_close(&look.checkpoint);
     skn_trained_place_fini(&look.place);

@@ -186,7 +186,7 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
                         "%s has a `coordinator:`, and %s starts all nodes at "
                         "once and none later: leave it out",
                         model->source, recipe->engine->title);
-    if (recipe->engine->lists_nodes && model->checkpoint.copies > 1) {
+    if (recipe->engine->has_nodes && model->checkpoint.copies > 1) {
         (void)skn_fail(error, SKN_USAGE,
                        "%s keeps checkpoints in parts (checkpoint.copies is "
                        "%lld), and the next nodes may be others",
@@ -195,7 +195,7 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
                              "give -o checkpoint.copies=1, which keeps them "
                              "whole in the job's folder");
     }
-    if (recipe->engine->lists_nodes || model->node_count > 0)
+    if (recipe->engine->has_nodes || model->node_count > 0)
         return SKN_OK;
     (void)skn_fail(error, SKN_USAGE, "%s has no nodes", model->source);
     return skn_fail_hint(error, SKN_USAGE,
@@ -210,7 +210,7 @@ static skn_status_t
 count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
 {
     size_t listed = recipe->model->node_count;
-    bool chosen = recipe->engine->lists_nodes; /* of the list, if elastic */
+    bool chosen = recipe->engine->has_nodes; /* of the list, if elastic */
     recipe->nodes = listed > 0 ? (uint32_t)listed : NODES_DEFAULT;
     skn_status_t status = cli_count(
         recipe->call, "nodes", SKN_CLUSTER_NODES_MAX, &recipe->nodes, error);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/checkpoints/intake.h"
+#include "actors/checkpoints/state_receiver.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/checkpoints/restorer.h"
@@ -21,7 +21,7 @@
 
 typedef struct checkpointer {
     skn_run_folder_t *run;
-    skn_intake_t intake;
+    skn_state_receiver_t receiver;
     uint32_t keep;
     uint64_t generation;
     skn_restorer_t restorer;
@@ -49,8 +49,8 @@ on_save(skn_actor_t *actor, void *state, const void *message,
                         skn_actor_name(actor), (unsigned long long)save->batch,
                         (unsigned long long)checkpointer->save->batch);
     checkpointer->save = skn_message_keep(message);
-    skn_intake_begin(&checkpointer->intake, checkpointer->run, save->batch,
-                     checkpointer->generation);
+    skn_state_receiver_begin(&checkpointer->receiver, checkpointer->run,
+                             save->batch, checkpointer->generation);
     /* Forwarded only now: the updaters must not send state before we are
      * ready. */
     return skn_actor_send(actor, &skn_save_schema, message, error);
@@ -61,7 +61,8 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
 {
     checkpointer_t *checkpointer = state;
-    return skn_intake_tensor(&checkpointer->intake, actor, message, error);
+    return skn_state_receiver_tensor(&checkpointer->receiver, actor, message,
+                                     error);
 }
 
 /* Finds the number of the run's checkpoints and the batch of the newest (or
@@ -87,14 +88,15 @@ tell_failure(skn_actor_t *actor, const checkpointer_t *checkpointer,
     skn_json_text_t text = { 0 };
     char hint[SKN_ERROR_HINT_BYTES];
     skn_run_folder_after_failure(checkpointer->run,
-                                 checkpointer->intake.failure.hint, hint);
+                                 checkpointer->receiver.failure.hint, hint);
     skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
-    skn_json_text_add_string(&text, checkpointer->intake.failure.text);
+    skn_json_text_add_string(&text, checkpointer->receiver.failure.text);
     skn_json_text_add(&text, ",\"hint\":");
     skn_json_text_add_string(&text, hint);
     skn_json_text_add(&text, "}");
     skn_status_t status =
-        text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
+        text.failed ? SKN_OK
+                    : skn_actor_send_event(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);
     return status;
 }
@@ -106,13 +108,13 @@ finish(skn_actor_t *actor, checkpointer_t *checkpointer, skn_error_t *error)
     char hex[SKN_SHA256_TEXT_BYTES] = "";
     skn_ledger_verdict_t verdict = { 0 };
     const skn_save_t *save = checkpointer->save;
-    skn_error_t *failure = &checkpointer->intake.failure, warning = { 0 };
+    skn_error_t *failure = &checkpointer->receiver.failure, warning = { 0 };
     skn_status_t status = failure->status;
     skn_batch_name(save->batch, checkpointer->generation, name);
     (void)snprintf(path, sizeof(path), "%s/%s",
                    skn_run_folder_path(checkpointer->run), name);
     if (status == SKN_OK)
-        status = skn_checkpoint_finish(&checkpointer->intake.writer,
+        status = skn_checkpoint_finish(&checkpointer->receiver.writer,
                                        (const char *)save->metadata.at,
                                        checkpointer->keep, &warning, failure);
     if (status == SKN_OK && checkpointer->generation > 0)
@@ -152,8 +154,8 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
 {
     checkpointer_t *checkpointer = state;
     bool all;
-    skn_status_t status =
-        skn_intake_chunk(&checkpointer->intake, actor, message, &all, error);
+    skn_status_t status = skn_state_receiver_chunk(&checkpointer->receiver,
+                                                   actor, message, &all, error);
     return status == SKN_OK && all ? finish(actor, checkpointer, error)
                                    : status;
 }
@@ -233,12 +235,12 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     checkpointer->keep = (uint32_t)skn_actor_option_int(actor, "keep");
     checkpointer->generation =
         (uint64_t)skn_actor_option_int(actor, "generation");
-    skn_status_t status =
-        skn_intake_open(&checkpointer->intake,
-                        (uint32_t)skn_actor_option_int(actor, "owners"), error);
+    skn_status_t status = skn_state_receiver_open(
+        &checkpointer->receiver,
+        (uint32_t)skn_actor_option_int(actor, "owners"), error);
     if (status != SKN_OK)
         return status;
-    bool looks = skn_actor_option_bool(actor, "looks");
+    bool is_read_only = skn_actor_option_bool(actor, "read_only");
     skn_run_options_t options = {
         .resume = skn_actor_option_bool(actor, "resume"),
         .run_id = skn_actor_option_text(actor, "run"),
@@ -247,12 +249,12 @@ checkpointer_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     if (!options.run_id[0])
         options.run_id = NULL;
-    if (!looks)
+    if (!is_read_only)
         checkpointer->run = skn_run_folder_open(
             skn_actor_option_text(actor, "path"), &options, NULL, error);
-    if (!looks && !checkpointer->run)
+    if (!is_read_only && !checkpointer->run)
         return error->status;
-    if (options.resume && !looks)
+    if (options.resume && !is_read_only)
         status = check_newest(actor, checkpointer->run, error);
     return status == SKN_OK ? open_restorer(actor, checkpointer, error)
                             : status;
@@ -264,7 +266,7 @@ checkpointer_close(skn_actor_t *actor, void *state)
     checkpointer_t *checkpointer = state;
     (void)actor;
     skn_message_drop(checkpointer->save);
-    skn_intake_close(&checkpointer->intake);
+    skn_state_receiver_close(&checkpointer->receiver);
     skn_restorer_close(&checkpointer->restorer);
     skn_run_folder_close(&checkpointer->run);
 }
@@ -277,7 +279,7 @@ static const skn_option_t options[] = {
       "resume: batch of the newest checkpoint in the folder; 0: none" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "resume: the one that owners who ask get their state of; empty: none" },
-    { "looks", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+    { "read_only", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "give owners their state, and leave the folder to whoever trains in it" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "id of a new run, 32 hex digits; empty: drawn" },

@@ -227,7 +227,8 @@ tell_damage(skn_actor_t *actor, const char *what, skn_error_t *error)
     skn_json_text_add_string(&text, what);
     skn_json_text_add(&text, ",\"hint\":\"another node's copy is used\"}");
     skn_status_t status =
-        text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
+        text.failed ? SKN_OK
+                    : skn_actor_send_event(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);
     return status;
 }

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "actors/checkpoints/gatherer.h"
-#include "actors/checkpoints/intake.h"
-#include "actors/checkpoints/keeping.h"
+#include "actors/checkpoints/state_receiver.h"
+#include "actors/checkpoints/step_reports.h"
 #include "actors/protocol/kinds.h"
 #include "actors/checkpoints/restorer.h"
 #include "formats/checkpoint/held.h"
@@ -38,15 +38,16 @@ typedef struct keeper {
     skn_run_folder_t *run;
     uint64_t generation;
     uint32_t keep;
-    skn_intake_t intake;
+    skn_state_receiver_t receiver;
     skn_checkpoint_t *sealed; /* local part of the checkpoint in work */
     skn_restorer_t restorer;
-    bool restores, restored; /* owners ask for state; all of ours have it */
+    bool must_restore,
+        has_restored; /* owners ask for state; all of ours have it */
     bool started;
     const skn_holding_t *early[SKN_CLUSTER_NODES_MAX]; /* before start */
     uint32_t early_count;
     /* for the first node: */
-    skn_book_t book;
+    skn_step_reports_t reports;
     const skn_save_t *save; /* kept while a checkpoint is made */
     skn_gatherer_t gatherer;
     uint32_t failures; /* failed checkpoints in a row */
@@ -88,24 +89,24 @@ report(skn_actor_t *actor, const keeper_t *keeper, skn_keeping_t step,
 static skn_status_t
 report_files(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
-    skn_intake_t *intake = &keeper->intake;
+    skn_state_receiver_t *receiver = &keeper->receiver;
     skn_manifest_t manifest = { 0 };
     skn_json_text_t text = { 0 };
-    if (intake->failure.status == SKN_OK &&
-        skn_checkpoint_list(intake->writer, "{}", &manifest,
-                            &intake->failure) == SKN_OK) {
+    if (receiver->failure.status == SKN_OK &&
+        skn_checkpoint_list(receiver->writer, "{}", &manifest,
+                            &receiver->failure) == SKN_OK) {
         skn_manifest_print(&manifest, &text);
-        (void)skn_json_text_seal(&text, &intake->failure);
+        (void)skn_json_text_seal(&text, &receiver->failure);
     }
     skn_manifest_fini(&manifest);
     skn_status_t status;
-    if (intake->failure.status != SKN_OK) {
-        status = report(actor, keeper, SKN_KEEP_WRITE, intake->batch,
-                        &intake->failure, error);
+    if (receiver->failure.status != SKN_OK) {
+        status = report(actor, keeper, SKN_KEEP_WRITE, receiver->batch,
+                        &receiver->failure, error);
     } else {
         skn_kept_t kept = { .node = keeper->node,
                             .step = SKN_KEEP_WRITE,
-                            .batch = intake->batch,
+                            .batch = receiver->batch,
                             .failure = "",
                             .list = { (uint8_t *)text.bytes, text.count } };
         status = skn_actor_send(actor, &skn_kept_schema, &kept, error);
@@ -121,7 +122,7 @@ on_tensor(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
 {
     keeper_t *keeper = state;
-    return skn_intake_tensor(&keeper->intake, actor, message, error);
+    return skn_state_receiver_tensor(&keeper->receiver, actor, message, error);
 }
 
 static skn_status_t
@@ -130,8 +131,8 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
 {
     keeper_t *keeper = state;
     bool all;
-    skn_status_t status =
-        skn_intake_chunk(&keeper->intake, actor, message, &all, error);
+    skn_status_t status = skn_state_receiver_chunk(&keeper->receiver, actor,
+                                                   message, &all, error);
     return status == SKN_OK && all ? report_files(actor, keeper, error)
                                    : status;
 }
@@ -209,10 +210,10 @@ start_here(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
     skn_status_t status =
         leads(keeper) ? SKN_OK : enter_run(actor, keeper, keep->run, error);
     keeper->started = true;
-    keeper->restores = keep->restores;
-    if (only_gives(keeper) && !keeper->restores)
+    keeper->must_restore = keep->restores;
+    if (only_gives(keeper) && !keeper->must_restore)
         skn_actor_finish(actor);
-    return status == SKN_OK && keeper->restores
+    return status == SKN_OK && keeper->must_restore
                ? start_restoring(actor, keeper, keep, error)
                : status;
 }
@@ -242,20 +243,20 @@ on_keep(skn_actor_t *actor, void *state, const void *message,
     keeper_t *keeper = state;
     const skn_keep_t *keep = message;
     skn_keeping_t step = (skn_keeping_t)keep->step;
-    skn_intake_t *intake = &keeper->intake;
+    skn_state_receiver_t *receiver = &keeper->receiver;
     skn_error_t failure = { 0 };
     if (step == SKN_KEEP_START)
         return start_here(actor, keeper, keep, error);
     if (step == SKN_KEEP_GO) {
-        keeper->restorer.waits = false;
+        keeper->restorer.must_wait = false;
         if (only_gives(keeper)) /* all have what they lacked */
             skn_actor_finish(actor);
         return SKN_OK;
     }
     if (only_gives(keeper))
         return SKN_OK;
-    bool writes = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
-    if (step == SKN_KEEP_WRITE || (writes && !intake->writer))
+    bool is_writing = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
+    if (step == SKN_KEEP_WRITE || (is_writing && !receiver->writer))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: step %u of batch %llu, which is not in work",
                         skn_actor_name(actor), keep->step,
@@ -263,20 +264,21 @@ on_keep(skn_actor_t *actor, void *state, const void *message,
     if (step != SKN_KEEP_SEAL)
         skn_checkpoint_close(&keeper->sealed);
     if (step == SKN_KEEP_DROP) {
-        skn_intake_drop(intake);
-        intake->open = false;
+        skn_state_receiver_drop(receiver);
+        receiver->open = false;
         return SKN_OK;
     }
     if (step == SKN_KEEP_OPEN) {
-        skn_intake_begin(intake, keeper->run, keep->batch, keep->generation);
-        failure = intake->failure;
+        skn_state_receiver_begin(receiver, keeper->run, keep->batch,
+                                 keep->generation);
+        failure = receiver->failure;
     } else if (step == SKN_KEEP_SEAL) {
-        (void)skn_checkpoint_seal(intake->writer,
+        (void)skn_checkpoint_seal(receiver->writer,
                                   (const char *)keep->manifest.at,
                                   keep->manifest.count, &failure);
     } else if (step == SKN_KEEP_COMMIT) {
-        intake->shard_count = 0; /* their writers go with it */
-        (void)skn_checkpoint_commit(&intake->writer, NULL, &failure);
+        receiver->shard_count = 0; /* their writers go with it */
+        (void)skn_checkpoint_commit(&receiver->writer, NULL, &failure);
     } else if (step == SKN_KEEP_SETTLE) {
         settle_here(keeper, keep, &failure);
     }
@@ -315,7 +317,7 @@ on_fetch(skn_actor_t *actor, void *state, const void *message,
 {
     keeper_t *keeper = state;
     const skn_fetch_t *fetch = message;
-    const skn_checkpoint_writer_t *writer = keeper->intake.writer;
+    const skn_checkpoint_writer_t *writer = keeper->receiver.writer;
     skn_error_t fault = { 0 };
     if (fetch->sealed && !keeper->sealed && writer)
         keeper->sealed = skn_checkpoint_open(skn_checkpoint_writer_path(writer),
@@ -348,7 +350,7 @@ tell_step(skn_actor_t *actor, keeper_t *keeper, skn_keeping_t step,
                         .best = keeper->save->best,
                         .run = "",
                         .manifest = manifest };
-    skn_book_turn(&keeper->book, step, keeper->save->batch);
+    skn_step_reports_expect(&keeper->reports, step, keeper->save->batch);
     return skn_actor_send(actor, &skn_keep_schema, &keep, error);
 }
 
@@ -364,7 +366,8 @@ tell_failure(skn_actor_t *actor, const keeper_t *keeper, const char *what,
     skn_json_text_add(&text, ",\"hint\":\"%s\"}",
                       over ? "older checkpoints stay in its folder" : hint);
     skn_status_t status =
-        text.failed ? SKN_OK : skn_actor_tell(actor, error, "%s", text.bytes);
+        text.failed ? SKN_OK
+                    : skn_actor_send_event(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);
     return status;
 }
@@ -383,11 +386,11 @@ end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
 static skn_status_t
 give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
-    skn_error_t failure = keeper->book.failure;
+    skn_error_t failure = keeper->reports.failure;
     skn_saved_t none = { .batch = keeper->save->batch,
                          .path = "",
                          .weights_sha256 = "" };
-    bool renamed = keeper->book.step == SKN_KEEP_COMMIT;
+    bool renamed = keeper->reports.step == SKN_KEEP_COMMIT;
     skn_gatherer_close(&keeper->gatherer);
     keeper->failures++;
     if (keeper->save->hash || keeper->keepers < keeper->nodes ||
@@ -426,9 +429,10 @@ static skn_status_t
 seal_all(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
-    skn_book_t *book = &keeper->book;
-    skn_status_t status = skn_book_seal(
-        book, (const char *)keeper->save->metadata.at, &text, &book->failure);
+    skn_step_reports_t *reports = &keeper->reports;
+    skn_status_t status =
+        skn_step_reports_seal(reports, (const char *)keeper->save->metadata.at,
+                              &text, &reports->failure);
     status = status == SKN_OK
                  ? tell_step(actor, keeper, SKN_KEEP_SEAL,
                              (skn_bytes_t){ (uint8_t *)text.bytes, text.count },
@@ -443,29 +447,30 @@ seal_all(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 static skn_status_t
 gather(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
 {
-    skn_book_t *book = &keeper->book;
+    skn_step_reports_t *reports = &keeper->reports;
     skn_fetcher_t fetcher = { 0 };
     uint64_t ticket = keeper->gatherer.fetcher.next_ticket;
     skn_status_t status = SKN_OK;
     skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(skn_checkpoint_writer_path(keeper->intake.writer),
-                            SKN_VERIFY_HERE, &book->failure);
-    status = checkpoint ? skn_fetcher_open(&fetcher, checkpoint, 0,
-                                           keeper->nodes, true, &book->failure)
-                        : book->failure.status;
+        skn_checkpoint_open(skn_checkpoint_writer_path(keeper->receiver.writer),
+                            SKN_VERIFY_HERE, &reports->failure);
+    status = checkpoint
+                 ? skn_fetcher_open(&fetcher, checkpoint, 0, keeper->nodes,
+                                    true, &reports->failure)
+                 : reports->failure.status;
     if (ticket > fetcher.next_ticket)
         fetcher.next_ticket = ticket;
-    uint32_t *file = calloc(book->whole.file_count + 1, sizeof(*file));
+    uint32_t *file = calloc(reports->whole.file_count + 1, sizeof(*file));
     if (!file && status == SKN_OK)
-        status =
-            skn_fail(&book->failure, SKN_NO_MEMORY,
-                     "no room for a list of %zu files", book->whole.file_count);
-    for (uint32_t k = 1; k < book->nodes && status == SKN_OK; k++)
-        status =
-            skn_fetcher_hold(&fetcher, actor, k, file,
-                             skn_book_files(book, k, file), &book->failure);
+        status = skn_fail(&reports->failure, SKN_NO_MEMORY,
+                          "no room for a list of %zu files",
+                          reports->whole.file_count);
+    for (uint32_t k = 1; k < reports->nodes && status == SKN_OK; k++)
+        status = skn_fetcher_hold(&fetcher, actor, k, file,
+                                  skn_step_reports_files(reports, k, file),
+                                  &reports->failure);
     free(file);
-    skn_gatherer_begin(&keeper->gatherer, &fetcher, keeper->intake.writer);
+    skn_gatherer_begin(&keeper->gatherer, &fetcher, keeper->receiver.writer);
     return status == SKN_OK ? SKN_OK : give_up(actor, keeper, error);
 }
 
@@ -475,7 +480,7 @@ step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
 {
     bool over;
     skn_status_t status = skn_gatherer_step(&keeper->gatherer, actor, idle,
-                                            &over, &keeper->book.failure);
+                                            &over, &keeper->reports.failure);
     if (status != SKN_OK)
         return give_up(actor, keeper, error);
     if (!over)
@@ -491,7 +496,7 @@ finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     char name[SKN_BATCH_NAME_BYTES], path[KEEPER_PATH_BYTES];
     char hex[SKN_SHA256_TEXT_BYTES] = "";
     skn_ledger_verdict_t verdict = { 0 };
-    const skn_error_t *failure = &keeper->book.failure;
+    const skn_error_t *failure = &keeper->reports.failure;
     skn_status_t status = SKN_OK;
     keeper->failures = 0;
     skn_batch_name(keeper->save->batch, keeper->generation, name);
@@ -529,18 +534,19 @@ on_kept(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     keeper_t *keeper = state;
-    skn_book_t *book = &keeper->book;
+    skn_step_reports_t *reports = &keeper->reports;
     bool all = false;
-    skn_status_t status = skn_book_take(book, actor, message, &all, error);
+    skn_status_t status =
+        skn_step_reports_take(reports, actor, message, &all, error);
     if (status != SKN_OK || !all)
         return status;
-    if (book->failure.status != SKN_OK && book->step != SKN_KEEP_SETTLE)
+    if (reports->failure.status != SKN_OK && reports->step != SKN_KEEP_SETTLE)
         return give_up(actor, keeper, error);
-    switch (book->step) {
+    switch (reports->step) {
     case SKN_KEEP_GO:
         return let_go(actor, keeper, error);
     case SKN_KEEP_OPEN:
-        skn_book_turn(book, SKN_KEEP_WRITE, book->batch);
+        skn_step_reports_expect(reports, SKN_KEEP_WRITE, reports->batch);
         return skn_actor_send(actor, &skn_save_schema, keeper->save, error);
     case SKN_KEEP_WRITE:
         return seal_all(actor, keeper, error);
@@ -575,13 +581,13 @@ keeper_produce(skn_actor_t *actor, void *state, skn_error_t *error)
             skn_actor_rest(actor);
         return status;
     }
-    if (!keeper->restores || only_gives(keeper)) {
+    if (!keeper->must_restore || only_gives(keeper)) {
         skn_actor_rest(actor);
         return SKN_OK;
     }
-    if (keeper->restorer.ready && !keeper->restored &&
+    if (keeper->restorer.ready && !keeper->has_restored &&
         restorer->complete == restorer->owners) {
-        keeper->restored = true;
+        keeper->has_restored = true;
         return report(actor, keeper, SKN_KEEP_GO, 0, NULL, error);
     }
     skn_status_t status =
@@ -589,7 +595,7 @@ keeper_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     if (idle)
         skn_actor_rest(actor);
     if (status == SKN_OK && over) {
-        keeper->restores = false;
+        keeper->must_restore = false;
         skn_restorer_close(restorer);
     }
     return status;
@@ -620,15 +626,16 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         skn_actor_name(actor), (long long)senders, keeper->node,
                         keeper->keepers);
     skn_status_t status =
-        senders > 0 ? skn_intake_open(&keeper->intake, (uint32_t)senders, error)
+        senders > 0 ? skn_state_receiver_open(&keeper->receiver,
+                                              (uint32_t)senders, error)
                     : SKN_OK;
     if (status == SKN_OK)
         status = skn_restorer_open(&keeper->restorer, owners, error);
-    keeper->restorer.waits = true;
+    keeper->restorer.must_wait = true;
     if (status != SKN_OK || !leads(keeper))
         return status;
-    status = skn_book_open(&keeper->book, keeper->keepers, error);
-    skn_book_turn(&keeper->book, SKN_KEEP_GO, 0);
+    status = skn_step_reports_open(&keeper->reports, keeper->keepers, error);
+    skn_step_reports_expect(&keeper->reports, SKN_KEEP_GO, 0);
     return status == SKN_OK
                ? enter_run(actor, keeper, skn_actor_option_text(actor, "run"),
                            error)
@@ -678,9 +685,9 @@ keeper_close(skn_actor_t *actor, void *state)
         skn_message_drop(keeper->early[k]);
     skn_gatherer_close(&keeper->gatherer);
     skn_checkpoint_close(&keeper->sealed);
-    skn_intake_close(&keeper->intake);
+    skn_state_receiver_close(&keeper->receiver);
     skn_restorer_close(&keeper->restorer);
-    skn_book_close(&keeper->book);
+    skn_step_reports_close(&keeper->reports);
     skn_run_folder_close(&keeper->run);
 }
 

@@ -176,7 +176,7 @@ skn_restorer_send(skn_restorer_t *restorer, skn_actor_t *actor, bool *idle,
     uint32_t owners = restorer->owners;
     *idle = *over = false;
     if (restorer->complete == owners && restorer->begun < owners &&
-        !restorer->waits) {
+        !restorer->must_wait) {
         skn_restored_t word = { .owner = restorer->begun++,
                                 .batch = restorer->fetcher.batch,
                                 .begun = restorer->fetcher.checkpoint != NULL,

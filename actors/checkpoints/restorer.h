@@ -32,7 +32,7 @@ typedef struct skn_request {
 typedef struct skn_restorer {
     skn_fetcher_t fetcher;   /* without a checkpoint the seed gives all state */
     bool ready;              /* it is known which node has which file */
-    bool waits;              /* others lack their state: begin later */
+    bool must_wait;          /* others lack their state: begin later */
     skn_request_t *requests; /* [owners] */
     uint32_t owners, complete;
     uint32_t next;  /* the owner whose turn it is */

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "actors/combine/combining.h"
-#include "actors/protocol/cuts.h"
+#include "actors/protocol/slicing.h"
 #include "actors/protocol/kinds.h"
 
 /* A batch of which some parts have not been sent. */
@@ -35,7 +35,7 @@ typedef struct flight {
 
 typedef struct combiner {
     skn_combining_t combining;
-    skn_cuts_t cuts; /* slices of the layer below */
+    skn_slicing_t slicing; /* slices of the layer below */
     uint32_t flight_count;
     flight_t *flights;
     const skn_partition_t **partitions; /* arrays for all flights */
@@ -68,7 +68,7 @@ end_flight(const combiner_t *combiner, flight_t *flight)
         skn_message_drop(flight->partitions[s]);
         flight->partitions[s] = NULL;
     }
-    for (uint32_t k = 0; k < combiner->cuts.slices; k++) {
+    for (uint32_t k = 0; k < combiner->slicing.slices; k++) {
         drop_slice(combiner, flight, k);
         flight->share_count[k] = 0;
     }
@@ -154,7 +154,7 @@ send_slice(skn_actor_t *actor, combiner_t *combiner, flight_t *flight,
     skn_status_t status = skn_combining_shares(
         &combiner->combining, actor, shares, flight->partitions, error);
     drop_slice(combiner, flight, slice);
-    if (++flight->sent_count == combiner->cuts.slices)
+    if (++flight->sent_count == combiner->slicing.slices)
         end_flight(combiner, flight);
     return status;
 }
@@ -184,7 +184,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
         return SKN_OK;
     status =
         skn_combining_partitions(combining, actor, flight->partitions, error);
-    for (uint32_t k = 0; k < combiner->cuts.slices && status == SKN_OK; k++)
+    for (uint32_t k = 0; k < combiner->slicing.slices && status == SKN_OK; k++)
         status = send_slice(actor, combiner, flight, k, error);
     return status;
 }
@@ -194,12 +194,14 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
 static uint32_t
 slice_of(const combiner_t *combiner, const skn_share_t *share)
 {
-    const skn_cuts_t *cuts = &combiner->cuts;
+    const skn_slicing_t *slicing = &combiner->slicing;
     uint32_t slice = 0;
-    while (slice < cuts->slices && cuts->first[slice] != share->column_first)
+    while (slice < slicing->slices &&
+           slicing->first[slice] != share->column_first)
         slice++;
-    if (slice < cuts->slices && skn_cuts_width(cuts, slice) != share->columns)
-        return cuts->slices;
+    if (slice < slicing->slices &&
+        skn_slicing_width(slicing, slice) != share->columns)
+        return slicing->slices;
     return slice;
 }
 
@@ -207,14 +209,14 @@ static skn_status_t
 take_share(skn_actor_t *actor, combiner_t *combiner, const skn_share_t *share,
            skn_error_t *error)
 {
-    const combiner_part_t part = { share->sums ? "hidden_gradient"
-                                               : "output_gradient",
+    const combiner_part_t part = { share->is_sum ? "hidden_gradient"
+                                                 : "output_gradient",
                                    share->batch, share->shard, share->rows };
     uint32_t slice = slice_of(combiner, share);
     flight_t *flight = flight_for(combiner, &part, error);
     if (!flight)
         return SKN_BAD_MESSAGE;
-    if (slice == combiner->cuts.slices)
+    if (slice == combiner->slicing.slices)
         return refuse(combiner, &part, "columns of no slice", error);
     skn_share_t *place = shares_of(combiner, flight, slice) + share->shard -
                          combiner->combining.shard_first;
@@ -258,7 +260,8 @@ option_u32(const skn_actor_t *actor, const char *name)
 static skn_status_t
 open_flights(combiner_t *combiner, skn_error_t *error)
 {
-    size_t shards = combiner->combining.shards, slices = combiner->cuts.slices;
+    size_t shards = combiner->combining.shards,
+           slices = combiner->slicing.slices;
     size_t flights = combiner->flight_count;
     combiner->flights = calloc(flights, sizeof(*combiner->flights));
     combiner->partitions =
@@ -287,10 +290,10 @@ combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     combiner_t *combiner = state;
     skn_status_t status =
-        skn_cuts_make(&combiner->cuts, option_u32(actor, "columns"),
-                      option_u32(actor, "slices"),
-                      skn_actor_option_text(actor, "slice_weights"),
-                      skn_actor_name(actor), error);
+        skn_slicing_make(&combiner->slicing, option_u32(actor, "columns"),
+                         option_u32(actor, "slices"),
+                         skn_actor_option_text(actor, "slice_weights"),
+                         skn_actor_name(actor), error);
     if (status != SKN_OK)
         return status;
     combiner->combining = (skn_combining_t){
@@ -298,7 +301,7 @@ combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .shard_first = option_u32(actor, "shard_first"),
         .shards = option_u32(actor, "shards"),
         .batch_rows = option_u32(actor, "batch_rows"),
-        .columns = skn_cuts_widest(&combiner->cuts),
+        .columns = skn_slicing_widest(&combiner->slicing),
         .leaf_first = option_u32(actor, "leaf_first"),
         .leaves = option_u32(actor, "leaf_count"),
         .tree_leaves = option_u32(actor, "leaves"),
@@ -337,7 +340,7 @@ combiner_close(skn_actor_t *actor, void *state)
     free(combiner->partitions);
     free(combiner->shares);
     free(combiner->share_count);
-    skn_cuts_fini(&combiner->cuts);
+    skn_slicing_fini(&combiner->slicing);
     skn_combining_fini(&combiner->combining);
 }
 
@@ -356,7 +359,7 @@ static const skn_option_t options[] = {
       "what is sent is this leaf of another tree; -1: nodes of the same" },
     { "columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    SKN_CUTS_OPTIONS,
+    SKN_SLICING_OPTIONS,
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
       "most samples of a batch" },
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,

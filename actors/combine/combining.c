@@ -92,7 +92,7 @@ skn_share_of_hidden(const skn_hidden_gradient_t *message)
 {
     return (skn_share_t){
         .message = message,
-        .sums = true,
+        .is_sum = true,
         .batch = message->batch,
         .shard = message->shard,
         .rows = message->rows,
@@ -120,7 +120,7 @@ refuse_share(const skn_combining_t *combining, const skn_share_t *share,
     return skn_fail(error, SKN_BAD_MESSAGE,
                     "%s: %s of shard %" PRIu32 ", batch %" PRIu64 ": %s",
                     combining->name,
-                    share->sums ? "hidden_gradient" : "output_gradient",
+                    share->is_sum ? "hidden_gradient" : "output_gradient",
                     share->shard, share->batch, what);
 }
 
@@ -184,7 +184,8 @@ check_together(const skn_combining_t *combining, const skn_share_t *first,
 {
     size_t open_bytes = first->open.count * sizeof(uint32_t);
     size_t node_bytes = share->node.count * sizeof(uint32_t);
-    if (share->sums != first->sums || share->normalised != first->normalised)
+    if (share->is_sum != first->is_sum ||
+        share->normalised != first->normalised)
         return refuse_share(combining, share,
                             "another loss than that of others", error);
     if (share->open.count != first->open.count ||
@@ -228,8 +229,8 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
 {
     size_t rows = parts[0]->rows, count = 0;
     size_t samples = combining->node_count * rows;
-    bool logs = parts[0]->sum.count == 0, whole = true;
-    size_t counts[] = { combining->node_count, samples, logs ? 0 : samples };
+    bool in_logs = parts[0]->sum.count == 0, whole = true;
+    size_t counts[] = { combining->node_count, samples, in_logs ? 0 : samples };
     uint64_t batch = parts[0]->batch;
     for (uint32_t s = 0; s < combining->shards; s++)
         for (size_t n = 0; n < parts[s]->node.count; n++)
@@ -250,12 +251,12 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
     combining->merge.rows = rows;
     for (uint32_t k = 0; k < combining->node_count && whole; k++) {
         skn_partial_t into = { .greatest = merged->greatest.at + k * rows,
-                               .sum = logs ? combining->greatest
-                                           : merged->sum.at + k * rows };
+                               .sum = in_logs ? combining->greatest
+                                              : merged->sum.at + k * rows };
         merged->node.at[k] = place_of(combining, k);
         whole = skn_merge_node(&combining->merge, combining->node[k],
                                combining->nodes, count, &into);
-        for (size_t i = 0; logs && i < rows; i++)
+        for (size_t i = 0; in_logs && i < rows; i++)
             into.greatest[i] += logf(into.sum[i]);
     }
     if (whole)
@@ -315,7 +316,7 @@ share_new(skn_actor_t *actor, const skn_share_t *like, const size_t counts[6],
     const size_t sum_counts[] = { counts[0], counts[2], counts[3], 0 };
     skn_output_gradient_t *output = NULL;
     skn_hidden_gradient_t *hidden = NULL;
-    if (like->sums)
+    if (like->is_sum)
         hidden = skn_actor_message(actor, &skn_hidden_gradient_schema,
                                    sum_counts, error);
     else

@@ -22,7 +22,7 @@
  * or a hidden_gradient; its runs are those of the message. */
 typedef struct skn_share {
     const void *message; /* NULL: there is none */
-    bool sums;           /* a hidden_gradient, which is only summed */
+    bool is_sum;         /* a hidden_gradient, which is only summed */
     bool normalised;     /* it belongs to a partition */
     uint64_t batch;
     uint32_t shard, rows, column_first, columns;

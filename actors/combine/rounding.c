@@ -139,11 +139,11 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
                      const void **measured, skn_error_t *error)
 {
     static const skn_u32s_t none = { NULL, 0 };
-    bool sums = schema == &skn_hidden_gradient_schema;
+    bool is_sum = schema == &skn_hidden_gradient_schema;
     const skn_output_gradient_t *output = message;
     const skn_hidden_gradient_t *hidden = message;
     rounding_part_t part;
-    if (sums && is_due(hidden->batch))
+    if (is_sum && is_due(hidden->batch))
         part = (rounding_part_t){ hidden->node.count,
                                   hidden->rows,
                                   hidden->columns,
@@ -167,7 +167,7 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
     skn_status_t status = open_room(probe, &part, &changed, error);
     float *pull = probe->room, *push = pull ? pull + part.pull->count : NULL;
     if (status == SKN_OK)
-        status = skn_coding_round(schema, message, sums ? "value" : "pull",
+        status = skn_coding_round(schema, message, is_sum ? "value" : "pull",
                                   coding, key, coder, pull, error);
     if (status == SKN_OK && part.push)
         status = skn_coding_round(schema, message, "push", coding, key, coder,
@@ -175,7 +175,7 @@ skn_rounding_measure(skn_rounding_probe_t *probe, const skn_schema_t *schema,
     if (status != SKN_OK)
         return status;
     sum_up(&part, pull, push, changed.at);
-    if (sums) {
+    if (is_sum) {
         copy->hidden = *hidden;
         copy->hidden.changed = changed;
     } else {

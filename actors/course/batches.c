@@ -131,10 +131,10 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
            uint32_t rows, skn_error_t *error)
 {
     size_t total = 0;
-    bool trains = issue->purpose == SKN_PURPOSE_TRAIN;
+    bool is_training = issue->purpose == SKN_PURPOSE_TRAIN;
     for (uint32_t i = 0; i < rows; i++)
         total += batches->points[i].feature_count;
-    size_t turned = trains ? total : 0;
+    size_t turned = is_training ? total : 0;
     if (turned > batches->met_room) {
         free(batches->met);
         batches->met_room = turned + turned / 4;
@@ -170,7 +170,7 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
                point->feature_count * sizeof(float));
         batch->offset.at[i + 1] = at + point->feature_count;
     }
-    if (trains)
+    if (is_training)
         transpose(batches, batch);
     else
         batch->distinct_offset.at[0] = 0;

@@ -13,7 +13,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/course/progress.h"
-#include "actors/course/watched.h"
+#include "actors/course/throughput.h"
 #include "actors/runtime/reporting.h"
 #include "formats/checkpoint/checkpoint.h"
 
@@ -42,8 +42,8 @@ typedef struct course {
     uint64_t every_batches, every_epochs; /* between checkpoints; 0: none */
     uint64_t evaluate_every, patience;
     double patience_s; /* most time to the next marker, when stopped */
-    bool validates, tests;
-    bool saves; /* there is a checkpointer */
+    bool has_validation, has_test;
+    bool has_checkpointer; /* there is a checkpointer */
     /* training time = now - origin; origins move past evaluations */
     uint64_t wall_origin_ns, cpu_origin_ns;
     uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
@@ -54,15 +54,15 @@ typedef struct course {
     double seconds_before; /* at the end of the last epoch */
     double rows_before;    /* samples of this epoch, trained before a resume */
     uint64_t rss_bytes;
-    skn_watched_t watched;
+    skn_throughput_t throughput;
     int pass_halves;  /* halves of an evaluation: metrics, empty window */
     uint32_t shards;  /* shards that send a result of each batch */
     uint64_t results; /* results of this process, so far */
     bool at_marker;   /* the window is empty, results are outstanding */
-    bool training, looking, saving; /* waiting for an answer to this */
-    bool restoring, predicts;
-    bool resaves;    /* the checkpoint we began from must be written again */
-    bool hands_over; /* then stop, so that serving members may leave */
+    bool training, is_evaluating, saving; /* waiting for an answer to this */
+    bool restoring, is_prediction;
+    bool must_resave; /* the checkpoint we began from must be written again */
+    bool hands_over;  /* then stop, so that serving members may leave */
     bool halting, saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
@@ -85,7 +85,7 @@ tell(skn_actor_t *actor, skn_json_text_t *text, skn_error_t *error)
 {
     skn_status_t status =
         text->failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
-                     : skn_actor_tell(actor, error, "%s", text->bytes);
+                     : skn_actor_send_event(actor, error, "%s", text->bytes);
     skn_json_text_fini(text);
     return status;
 }
@@ -117,7 +117,7 @@ next_span(skn_actor_t *actor, course_t *course, skn_error_t *error)
         end = course->total_batches;
     course->span_end = end;
     course->training = true;
-    skn_watched_work(&course->watched, skn_actor_time_ns(actor));
+    skn_throughput_work(&course->throughput, skn_actor_time_ns(actor));
     return send_go(actor, first, end, SKN_PURPOSE_TRAIN, error);
 }
 
@@ -136,7 +136,7 @@ end_run(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_status_t status;
     if (course->stopping)
-        status = skn_actor_tell(
+        status = skn_actor_send_event(
             actor, error,
             "{\"event\":\"stopped\",\"batch\":%llu,\"epoch\":%llu,"
             "\"seconds\":%.3f,\"cpu_seconds\":%.3f}",
@@ -158,11 +158,11 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &course->progress;
-    course->watched.told_ns = 0;
+    course->throughput.told_ns = 0;
     course->saving = skn_actor_set_saving(actor, true);
-    skn_watched_rest(&course->watched, skn_actor_time_ns(actor));
+    skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
     progress->finished =
-        is_last(course) && !course->stopping && !course->resaves;
+        is_last(course) && !course->stopping && !course->must_resave;
     skn_json_text_add(&text, "{");
     skn_progress_write(progress, &text);
     skn_json_text_add(&text, ",\"history\":[%s]}",
@@ -197,7 +197,7 @@ close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
         progress->epoch % course->every_epochs == 0)
         due = true;
     course->epoch_done = false;
-    if (due && course->saves)
+    if (due && course->has_checkpointer)
         return save(actor, course, error);
     return last ? end_run(actor, course, error)
                 : next_span(actor, course, error);
@@ -238,8 +238,8 @@ on_restored(skn_actor_t *actor, course_t *course, skn_error_t *error)
     const skn_progress_t *progress = &course->progress;
     course->restoring = false;
     if (is_last(course) && !epoch_is_whole(course))
-        course->resaves = false;
-    if (!course->resaves)
+        course->must_resave = false;
+    if (!course->must_resave)
         return skn_actor_ask_clock(actor, CLOCK_START, error);
     course->saving_best = skn_progress_is_best(progress);
     return save(actor, course, error);
@@ -261,10 +261,10 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
         skn_json_text_t text = { 0 };
         skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
         skn_json_text_add_string(&text, saved->path);
-        skn_json_text_add(
-            &text, ",\"batch\":%llu,\"busy_s\":%.3f}",
-            (unsigned long long)saved->batch,
-            skn_watched_busy_s(&course->watched, skn_actor_time_ns(actor)));
+        skn_json_text_add(&text, ",\"batch\":%llu,\"busy_s\":%.3f}",
+                          (unsigned long long)saved->batch,
+                          skn_throughput_busy_s(&course->throughput,
+                                                skn_actor_time_ns(actor)));
         status = tell(actor, &text, error);
     }
     course->progress.ledger =
@@ -278,8 +278,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     course->saving_best = false;
     if (status != SKN_OK)
         return status;
-    if (course->resaves) {
-        course->resaves = false;
+    if (course->must_resave) {
+        course->must_resave = false;
         if (!(course->stopping = course->hands_over))
             return skn_actor_ask_clock(actor, CLOCK_START, error);
     }
@@ -320,7 +320,7 @@ tell_epoch(skn_actor_t *actor, course_t *course, bool evaluated,
                       progress->loss);
     if (evaluated) {
         skn_scores_write(&progress->scores, "", &text);
-        if (course->validates)
+        if (course->has_validation)
             skn_scores_write(&course->validation, "validate_", &text);
     }
     skn_progress_write_draws(progress, &text);
@@ -339,7 +339,7 @@ static void
 judge(course_t *course)
 {
     skn_progress_t *progress = &course->progress;
-    if (!course->validates)
+    if (!course->has_validation)
         return;
     if (course->validation.p1 > progress->best_p1) {
         progress->best_p1 = course->validation.p1;
@@ -347,7 +347,7 @@ judge(course_t *course)
         progress->best_batch = progress->batch;
         progress->best_scores = progress->scores;
         progress->stale_epochs = 0;
-        course->saving_best = course->saves;
+        course->saving_best = course->has_checkpointer;
     } else {
         progress->stale_epochs++;
     }
@@ -371,11 +371,11 @@ static skn_status_t
 evaluate(skn_actor_t *actor, course_t *course, skn_purpose_t purpose,
          skn_error_t *error)
 {
-    course->watched.told_ns = 0;
+    course->throughput.told_ns = 0;
     course->evaluating = purpose;
     course->pass_halves = 0;
-    course->looking = true;
-    skn_watched_work(&course->watched, skn_actor_time_ns(actor));
+    course->is_evaluating = true;
+    skn_throughput_work(&course->throughput, skn_actor_time_ns(actor));
     return send_go(actor, 0, 0, purpose, error);
 }
 
@@ -389,14 +389,15 @@ on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
         return close_marker(actor, course, error);
     progress->epoch = epochs_begun(course);
     course->epoch_done = true;
-    bool looks = course->validates || course->tests;
+    bool has_evaluations = course->has_validation || course->has_test;
     bool due = progress->batch >= course->total_batches ||
                (course->evaluate_every > 0 &&
                 progress->epoch % course->evaluate_every == 0);
-    if (!looks || !due)
+    if (!has_evaluations || !due)
         return close_epoch(actor, course, false, error);
     return evaluate(actor, course,
-                    course->validates ? SKN_PURPOSE_VALIDATE : SKN_PURPOSE_TEST,
+                    course->has_validation ? SKN_PURPOSE_VALIDATE
+                                           : SKN_PURPOSE_TEST,
                     error);
 }
 
@@ -439,7 +440,7 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
     if (clock->tag == CLOCK_START) {
         course->wall_origin_ns = clock->wall_ns;
         course->wire_origin = wire;
-        if (course->predicts)
+        if (course->is_prediction)
             return evaluate(actor, course, SKN_PURPOSE_TEST, error);
         /* A resume may find an epoch that was not reported, or no work left. */
         if (epoch_is_whole(course))
@@ -470,13 +471,13 @@ pass_half_over(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     if (++course->pass_halves < 2)
         return SKN_OK;
-    course->looking = false;
-    if (course->predicts) {
+    course->is_evaluating = false;
+    if (course->is_prediction) {
         skn_status_t status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
         skn_actor_finish(actor);
         return status;
     }
-    if (course->evaluating == SKN_PURPOSE_VALIDATE && course->tests)
+    if (course->evaluating == SKN_PURPOSE_VALIDATE && course->has_test)
         return evaluate(actor, course, SKN_PURPOSE_TEST, error);
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
 }
@@ -505,7 +506,7 @@ take_rounding(skn_actor_t *actor, course_t *course,
         progress->gradient_error <= SKN_ROUNDING_ERROR_MAX)
         return SKN_OK;
     course->warned = true;
-    return skn_actor_tell(
+    return skn_actor_send_event(
         actor, error,
         "{\"event\":\"warning\",\"message\":\"the coding of links changes "
         "the gradients of hidden layers by %.1f%% (batch %llu)\","
@@ -523,7 +524,7 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     course_t *course = state;
     const skn_reached_t *reached = message;
     if (reached->purpose != SKN_PURPOSE_TRAIN)
-        return course->looking &&
+        return course->is_evaluating &&
                        reached->purpose == (uint32_t)course->evaluating
                    ? pass_half_over(actor, course, error)
                    : unasked(actor, "a pass of purpose", reached->purpose,
@@ -550,11 +551,12 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
 {
     course_t *course = state;
     const skn_metrics_t *metrics = message;
-    if (!course->looking || metrics->purpose != (uint32_t)course->evaluating)
+    if (!course->is_evaluating ||
+        metrics->purpose != (uint32_t)course->evaluating)
         return unasked(actor, "a pass of purpose", metrics->purpose, error);
     if (metrics->purpose == SKN_PURPOSE_VALIDATE)
         course->validation = skn_scores_of(metrics);
-    if (metrics->purpose == SKN_PURPOSE_TEST || !course->tests)
+    if (metrics->purpose == SKN_PURPOSE_TEST || !course->has_test)
         course->progress.scores = skn_scores_of(metrics);
     return pass_half_over(actor, course, error);
 }
@@ -580,10 +582,10 @@ tell_progress(skn_actor_t *actor, course_t *course, uint64_t batch,
 {
     const skn_progress_t *progress = &course->progress;
     uint64_t now_ns = skn_actor_time_ns(actor);
-    skn_watched_rate_t rate;
-    if (!skn_watched_due(&course->watched, batch, now_ns, &rate))
+    skn_throughput_rate_t rate;
+    if (!skn_throughput_due(&course->throughput, batch, now_ns, &rate))
         return SKN_OK;
-    return skn_actor_tell(
+    return skn_actor_send_event(
         actor, error,
         "{\"event\":\"progress\",\"batch\":%llu,\"batches\":%llu,"
         "\"epoch\":%llu,\"epochs\":%llu,\"loss\":%.6f,"
@@ -595,7 +597,7 @@ tell_progress(skn_actor_t *actor, course_t *course, uint64_t batch,
                               course->batches_per_epoch - 1) /
                              course->batches_per_epoch),
         skn_progress_loss(progress), rate.rows_per_s, rate.batches_per_s,
-        skn_watched_busy_s(&course->watched, now_ns));
+        skn_throughput_busy_s(&course->throughput, now_ns));
 }
 
 static skn_status_t
@@ -608,7 +610,7 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     skn_progress_add(progress, result);
     course->results++;
     if (result->shard == 0) {
-        course->watched.rows += result->rows;
+        course->throughput.rows += result->rows;
         skn_status_t status =
             tell_progress(actor, course, result->batch, error);
         if (status != SKN_OK)
@@ -662,12 +664,12 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     course->patience = option_u64(actor, "patience");
     course->shards = (uint32_t)option_u64(actor, "shards");
     course->patience_s = (double)option_u64(actor, "patience_s");
-    course->watched.every_ns = option_u64(actor, "progress_ms") * 1000000u;
-    course->validates = skn_actor_option_bool(actor, "validates");
-    course->tests = skn_actor_option_bool(actor, "tests");
-    course->predicts = skn_actor_option_bool(actor, "predicts");
+    course->throughput.every_ns = option_u64(actor, "progress_ms") * 1000000u;
+    course->has_validation = skn_actor_option_bool(actor, "validates");
+    course->has_test = skn_actor_option_bool(actor, "tests");
+    course->is_prediction = skn_actor_option_bool(actor, "predicts");
     course->hands_over = skn_actor_option_bool(actor, "hands_over");
-    course->saves = skn_actor_receivers(actor, &skn_save_schema) > 0;
+    course->has_checkpointer = skn_actor_receivers(actor, &skn_save_schema) > 0;
     skn_progress_init(&course->progress);
     if (resume[0]) {
         skn_status_t status = read_progress(course, resume, error);
@@ -694,7 +696,7 @@ course_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     course_t *course = state;
     course->restoring = skn_actor_option_bool(actor, "restores");
-    course->resaves =
+    course->must_resave =
         course->restoring && (skn_actor_option_bool(actor, "resaves") ||
                               skn_progress_lacks_hash(&course->progress));
     return course->restoring

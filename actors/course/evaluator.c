@@ -30,7 +30,7 @@ typedef struct evaluator {
     uint32_t label_count;
     uint64_t batches;   /* batches of the pass that were counted */
     uint64_t overflows; /* points of the pass whose logits are not finite */
-    bool predicts, softmax;
+    bool is_prediction, softmax;
     skn_ranking_sums_t sums;
     meeting_t meetings[SKN_ISSUED_MAX + 1];
 } evaluator_t;
@@ -142,7 +142,7 @@ tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
     skn_json_text_add(&text, "]}");
     skn_status_t status =
         text.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
-                    : skn_actor_tell(actor, error, "%s", text.bytes);
+                    : skn_actor_send_event(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);
     return status;
 }
@@ -166,7 +166,7 @@ is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
         const skn_ranking_t *part = meeting->part[p];
         size_t count = (size_t)part->rows * part->k;
         size_t sums =
-            evaluator->predicts && evaluator->softmax ? part->rows : 0;
+            evaluator->is_prediction && evaluator->softmax ? part->rows : 0;
         if (part->greatest.count < sums || part->sum.count < sums ||
             part->k > SKN_TOPK_MAX)
             return false;
@@ -211,7 +211,7 @@ meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
                         skn_actor_name(actor),
                         (unsigned long long)applied.batch);
     count_batch(evaluator, meeting);
-    skn_status_t status = evaluator->predicts
+    skn_status_t status = evaluator->is_prediction
                               ? tell_batch(actor, evaluator, meeting, error)
                               : SKN_OK;
     bool last = evaluator->batches == meeting->truth->horizon + 1;
@@ -304,7 +304,7 @@ evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
     evaluator_t *evaluator = state;
     skn_dataset_t *train = NULL;
     evaluator->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
-    evaluator->predicts = skn_actor_option_bool(actor, "predicts");
+    evaluator->is_prediction = skn_actor_option_bool(actor, "predicts");
     evaluator->softmax =
         strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0;
     skn_data_t data = {

@@ -58,10 +58,10 @@ void skn_progress_add_rounding(skn_progress_t *progress,
                                const skn_rounding_t *rounding);
 /* Resets the sums of the epoch in work. */
 void skn_progress_new_epoch(skn_progress_t *progress);
-/* A checkpoint that is composed of cuts (formats/checkpoint/cut.h) may be of a
- * later epoch than the progress stored with it. Epochs that ended in between
- * were reported by then; the remaining sums do not belong to the epoch in
- * work. */
+/* A checkpoint that is composed of salvages (formats/checkpoint/salvage.h) may
+ * be of a later epoch than the progress stored with it. Epochs that ended in
+ * between were reported by then; the remaining sums do not belong to the epoch
+ * in work. */
 void skn_progress_catch_up(skn_progress_t *progress,
                            uint64_t batches_per_epoch);
 /* Appends the members as JSON, without the braces around them. */

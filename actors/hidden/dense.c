@@ -19,19 +19,19 @@
 #include "actors/protocol/block.h"
 #include "actors/protocol/kinds.h"
 #include "actors/hidden/layer.h"
-#include "actors/protocol/cuts.h"
+#include "actors/protocol/slicing.h"
 #include "actors/hidden/slices.h"
 #include "actors/protocol/workspace.h"
 
 typedef struct dense {
     skn_layer_t layer; /* first: layer.h */
     skn_slices_t below;
-    skn_cuts_t cuts; /* of the layer below */
-    float *inputs;   /* [passes][batch_rows][below.stride] */
-    float *weights;  /* [flights][units][below.stride] */
-    void *gemm;      /* scratch of the greatest product */
-    bool fixed;      /* a leaf a block of units, not one a shard */
-    bool half;       /* products multiply bf16 */
+    skn_slicing_t slicing; /* of the layer below */
+    float *inputs;         /* [flights][batch_rows][below.stride] */
+    float *weights;        /* [flights][units][below.stride] */
+    void *gemm;            /* scratch of the greatest product */
+    bool fixed;            /* a leaf a block of units, not one a shard */
+    bool half;             /* products multiply bf16 */
     skn_merge_t down;
     uint32_t node_count,
         node[SKN_TREE_NODES_MAX]; /* the nodes that are sent down */
@@ -44,39 +44,40 @@ typedef struct dense {
 /* The input of a leaf of the tree. */
 typedef struct leaf_source {
     const dense_t *dense;
-    const skn_pass_t *pass;
+    const skn_layer_flight_t *flight;
     uint32_t column_first, columns;
 } leaf_source_t;
 
 static float *
-input_of(const dense_t *dense, const skn_pass_t *pass)
+input_of(const dense_t *dense, const skn_layer_flight_t *flight)
 {
     return dense->inputs +
-           (size_t)pass->slot * dense->below.rows_max * dense->below.stride;
+           (size_t)flight->slot * dense->below.rows_max * dense->below.stride;
 }
 
 static float *
-weights_of(const dense_t *dense, const skn_pass_t *pass)
+weights_of(const dense_t *dense, const skn_layer_flight_t *flight)
 {
-    return dense->weights + (size_t)pass->flight * dense->layer.hidden.columns *
+    return dense->weights + (size_t)flight->window_slot *
+                                dense->layer.hidden.columns *
                                 dense->below.stride;
 }
 
 /* Computes sum[rows][units] = x[rows][inputs + 1] . W[units][inputs + 1]^T. */
 static void
-dense_forward(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
+dense_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *sum)
 {
     const dense_t *dense = (const dense_t *)layer;
     const skn_kernels_t *kernels = layer->hidden.kernels;
-    float *w = weights_of(dense, pass);
+    float *w = weights_of(dense, flight);
     size_t stride = dense->below.stride;
     for (uint32_t unit = 0; unit < layer->hidden.columns; unit++)
         skn_rows_get(layer->rows, kernels, unit, w + unit * stride);
     skn_gemm_t job = {
-        .m = pass->rows,
+        .m = flight->rows,
         .n = layer->hidden.columns,
         .k = (size_t)dense->below.columns + 1,
-        .a = { .at = input_of(dense, pass),
+        .a = { .at = input_of(dense, flight),
                .row_stride = stride,
                .column_stride = 1 },
         .b = { .at = w, .row_stride = 1, .column_stride = stride },
@@ -103,13 +104,13 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
             units = SKN_SLICE_COLUMNS;
     }
     skn_gemm_t job = {
-        .m = from->pass->rows,
+        .m = from->flight->rows,
         .n = from->columns,
         .k = units,
-        .a = { .at = from->pass->gradient + first,
+        .a = { .at = from->flight->gradient + first,
                .row_stride = hidden->columns,
                .column_stride = 1 },
-        .b = { .at = weights_of(dense, from->pass) +
+        .b = { .at = weights_of(dense, from->flight) +
                      first * dense->below.stride + from->column_first,
                .row_stride = dense->below.stride,
                .column_stride = 1 },
@@ -123,31 +124,31 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
 /* Sends the columns of one receiver; if packed, only those whose gradient it
  * can use. */
 static skn_status_t
-send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
+send_down(skn_actor_t *actor, dense_t *dense, const skn_layer_flight_t *flight,
           uint32_t first, uint32_t end, skn_error_t *error)
 {
-    leaf_source_t source = { dense, pass, first, end - first };
-    skn_packing_t packing = { .mask = input_of(dense, pass) + first,
+    leaf_source_t source = { dense, flight, first, end - first };
+    skn_packing_t packing = { .mask = input_of(dense, flight) + first,
                               .stride = dense->below.stride,
-                              .rows = pass->rows,
+                              .rows = flight->rows,
                               .columns = source.columns,
                               .kernels = dense->layer.hidden.kernels };
     size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
-                                 : (size_t)pass->rows * source.columns;
-    size_t counts[] = { dense->packed ? pass->rows : 0, dense->node_count,
+                                 : (size_t)flight->rows * source.columns;
+    size_t counts[] = { dense->packed ? flight->rows : 0, dense->node_count,
                         dense->node_count * cells, 0 };
     skn_hidden_gradient_t *down =
         skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
     if (!down)
         return SKN_NO_MEMORY;
-    down->batch = pass->batch;
+    down->batch = flight->batch;
     down->shard = skn_actor_index(actor);
-    down->rows = pass->rows;
+    down->rows = flight->rows;
     down->column_first = first;
     down->columns = source.columns;
     if (dense->packed)
-        memcpy(down->open.at, dense->open, pass->rows * sizeof(uint32_t));
-    dense->down.rows = pass->rows;
+        memcpy(down->open.at, dense->open, flight->rows * sizeof(uint32_t));
+    dense->down.rows = flight->rows;
     dense->down.columns = source.columns;
     for (uint32_t k = 0; k < dense->node_count; k++) {
         float *to = down->value.at + k * cells;
@@ -163,22 +164,22 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_pass_t *pass,
 }
 
 static skn_status_t
-dense_landed(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
-             skn_error_t *error)
+dense_landed(skn_actor_t *actor, skn_layer_t *layer,
+             const skn_layer_flight_t *flight, skn_error_t *error)
 {
     dense_t *dense = (dense_t *)layer;
     skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < dense->cuts.slices && status == SKN_OK; k++)
-        status = send_down(actor, dense, pass, dense->cuts.first[k],
-                           dense->cuts.first[k + 1], error);
+    for (uint32_t k = 0; k < dense->slicing.slices && status == SKN_OK; k++)
+        status = send_down(actor, dense, flight, dense->slicing.first[k],
+                           dense->slicing.first[k + 1], error);
     return status;
 }
 
 /* Computes value[units][inputs + 1] = g[rows][units]^T . x[rows][inputs +
  * 1]. */
 static skn_gradient_t *
-dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
-               skn_error_t *error)
+dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
+               const skn_layer_flight_t *flight, skn_error_t *error)
 {
     const dense_t *dense = (const dense_t *)layer;
     size_t units = layer->hidden.columns;
@@ -193,9 +194,11 @@ dense_gradient(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
     skn_gemm_t job = {
         .m = units,
         .n = width,
-        .k = pass->rows,
-        .a = { .at = pass->gradient, .row_stride = 1, .column_stride = units },
-        .b = { .at = input_of(dense, pass),
+        .k = flight->rows,
+        .a = { .at = flight->gradient,
+               .row_stride = 1,
+               .column_stride = units },
+        .b = { .at = input_of(dense, flight),
                .row_stride = dense->below.stride,
                .column_stride = 1 },
         .c = message->value.at,
@@ -213,18 +216,18 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     dense_t *dense = state;
     const skn_parts_t *parts = message;
     const skn_activation_t *first = parts->at[0];
-    skn_pass_t *pass =
+    skn_layer_flight_t *flight =
         skn_layer_admit(actor, &dense->layer, first->batch, first->rows, error);
-    if (!pass)
+    if (!flight)
         return SKN_BAD_MESSAGE;
     skn_status_t status =
-        skn_slices_join(&dense->below, parts, input_of(dense, pass), error);
+        skn_slices_join(&dense->below, parts, input_of(dense, flight), error);
     if (status != SKN_OK)
         return status;
-    pass->floor = first->floor;
-    pass->horizon = first->horizon;
-    pass->purpose = first->purpose;
-    pass->phase = SKN_PASS_WAITING;
+    flight->floor = first->floor;
+    flight->horizon = first->horizon;
+    flight->purpose = first->purpose;
+    flight->phase = SKN_FLIGHT_WAITING;
     return skn_layer_take_turns(actor, &dense->layer, error);
 }
 
@@ -323,15 +326,16 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_status_t status =
         skn_layer_open(&dense->layer, actor, &work, &shape, error);
     if (status == SKN_OK)
-        status = skn_cuts_make(&dense->cuts, dense->below.columns,
-                               (uint32_t)skn_actor_option_int(actor, "slices"),
-                               skn_actor_option_text(actor, "slice_weights"),
-                               skn_actor_name(actor), error);
+        status =
+            skn_slicing_make(&dense->slicing, dense->below.columns,
+                             (uint32_t)skn_actor_option_int(actor, "slices"),
+                             skn_actor_option_text(actor, "slice_weights"),
+                             skn_actor_name(actor), error);
     if (status != SKN_OK)
         return status;
     size_t stride = dense->below.stride;
-    size_t inputs = dense->layer.pass_count * dense->below.rows_max;
-    size_t weights = (size_t)dense->layer.flight_count * units;
+    size_t inputs = dense->layer.flight_count * dense->below.rows_max;
+    size_t weights = (size_t)dense->layer.window_count * units;
     dense->inputs = skn_floats_new(inputs * stride, error);
     dense->weights = skn_floats_new(weights * stride, error);
     dense->gemm = skn_floats_new(gemm_floats(dense), error);
@@ -352,14 +356,14 @@ dense_close(skn_actor_t *actor, void *state)
     free(dense->down.scratch);
     free(dense->open);
     free(dense->whole);
-    skn_cuts_fini(&dense->cuts);
+    skn_slicing_fini(&dense->slicing);
     skn_layer_close(&dense->layer);
 }
 
 static const skn_option_t options[] = {
     { "inputs", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    SKN_CUTS_OPTIONS,
+    SKN_SLICING_OPTIONS,
     { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the whole layer" },
     { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
@@ -422,5 +426,5 @@ const skn_kind_t skn_dense = {
     .needs = needs,
     .open = dense_open,
     .close = dense_close,
-    .computes = true,
+    .is_compute_bound = true,
 };

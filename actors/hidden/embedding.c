@@ -24,10 +24,10 @@ typedef struct embedding {
 } embedding_t;
 
 static void
-sum_features(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
+sum_features(skn_layer_t *layer, const skn_layer_flight_t *flight, float *sum)
 {
     const embedding_t *embedding = (const embedding_t *)layer;
-    const skn_batch_t *batch = pass->input;
+    const skn_batch_t *batch = flight->input;
     const skn_rows_t *rows = layer->rows;
     size_t stride = rows->stride_bytes / sizeof(float);
     size_t columns = layer->hidden.columns;
@@ -44,11 +44,11 @@ sum_features(skn_layer_t *layer, const skn_pass_t *pass, float *sum)
 
 /* Computes the gradient of each distinct feature's row, and of the bias. */
 static void
-form_gradient(const embedding_t *embedding, const skn_pass_t *pass,
+form_gradient(const embedding_t *embedding, const skn_layer_flight_t *flight,
               skn_gradient_t *message)
 {
     const skn_kernels_t *kernels = embedding->layer.hidden.kernels;
-    const skn_batch_t *batch = pass->input;
+    const skn_batch_t *batch = flight->input;
     size_t distinct_count = batch->distinct.count;
     size_t columns = embedding->layer.hidden.columns;
     memset(message->value.at, 0, message->value.count * sizeof(float));
@@ -57,33 +57,33 @@ form_gradient(const embedding_t *embedding, const skn_pass_t *pass,
     for (size_t k = 0; k < distinct_count; k++) {
         uint32_t first = batch->distinct_offset.at[k];
         uint32_t end = batch->distinct_offset.at[k + 1];
-        kernels->gather_add(message->value.at + k * columns, pass->gradient,
+        kernels->gather_add(message->value.at + k * columns, flight->gradient,
                             columns, batch->sample.at + first,
                             batch->weight.at + first, end - first, columns);
     }
     float *bias = message->value.at + distinct_count * columns;
     message->unit.at[distinct_count] = embedding->feature_count;
     for (uint32_t i = 0; i < batch->rows; i++)
-        kernels->add(bias, bias, pass->gradient + i * columns, columns);
+        kernels->add(bias, bias, flight->gradient + i * columns, columns);
 }
 
 static skn_gradient_t *
-gradient_new(skn_actor_t *actor, skn_layer_t *layer, const skn_pass_t *pass,
-             skn_error_t *error)
+gradient_new(skn_actor_t *actor, skn_layer_t *layer,
+             const skn_layer_flight_t *flight, skn_error_t *error)
 {
-    const skn_batch_t *batch = pass->input;
+    const skn_batch_t *batch = flight->input;
     size_t unit_count = batch->distinct.count + 1;
     size_t counts[] = { unit_count, unit_count * layer->hidden.columns };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (message)
-        form_gradient((const embedding_t *)layer, pass, message);
+        form_gradient((const embedding_t *)layer, flight, message);
     return message;
 }
 
 /* Whether offset[0..item_count] divides `total` items: 0, ascending, total. */
 static bool
-cuts(const skn_u32s_t *offset, size_t item_count, size_t total)
+slicing(const skn_u32s_t *offset, size_t item_count, size_t total)
 {
     if (offset->count != item_count + 1 || offset->at[0] != 0 ||
         offset->at[item_count] != total)
@@ -116,15 +116,15 @@ check_batch(const skn_actor_t *actor, uint32_t feature_count,
                             skn_actor_name(actor),
                             (unsigned long long)batch->batch,
                             batch->feature.at[k], feature_count);
-    if (!cuts(&batch->offset, batch->rows, batch->feature.count) ||
+    if (!slicing(&batch->offset, batch->rows, batch->feature.count) ||
         batch->value.count != batch->feature.count)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the features of batch %llu do not fit its %u "
                         "samples",
                         skn_actor_name(actor), (unsigned long long)batch->batch,
                         batch->rows);
-    if (!cuts(&batch->distinct_offset, batch->distinct.count,
-              batch->sample.count) ||
+    if (!slicing(&batch->distinct_offset, batch->distinct.count,
+                 batch->sample.count) ||
         batch->weight.count != batch->sample.count ||
         !all_below(&batch->distinct, feature_count) ||
         !all_below(&batch->sample, batch->rows))
@@ -145,15 +145,15 @@ on_batch(skn_actor_t *actor, void *state, const void *message,
         check_batch(actor, embedding->feature_count, batch, error);
     if (status != SKN_OK)
         return status;
-    skn_pass_t *pass = skn_layer_admit(actor, &embedding->layer, batch->batch,
-                                       batch->rows, error);
-    if (!pass)
+    skn_layer_flight_t *flight = skn_layer_admit(
+        actor, &embedding->layer, batch->batch, batch->rows, error);
+    if (!flight)
         return SKN_BAD_MESSAGE;
-    pass->floor = batch->floor;
-    pass->horizon = batch->horizon;
-    pass->purpose = batch->purpose;
-    pass->input = skn_message_keep(batch);
-    pass->phase = SKN_PASS_WAITING;
+    flight->floor = batch->floor;
+    flight->horizon = batch->horizon;
+    flight->purpose = batch->purpose;
+    flight->input = skn_message_keep(batch);
+    flight->phase = SKN_FLIGHT_WAITING;
     return skn_layer_take_turns(actor, &embedding->layer, error);
 }
 
@@ -237,5 +237,5 @@ const skn_kind_t skn_embedding = {
     .needs = needs,
     .open = embedding_open,
     .close = embedding_close,
-    .computes = true,
+    .is_compute_bound = true,
 };

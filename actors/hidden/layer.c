@@ -16,8 +16,8 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     size_t floats =
         (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
     layer->work = work;
-    layer->pass_count = 2 * (uint32_t)window;
-    layer->flight_count = (uint32_t)window;
+    layer->flight_count = 2 * (uint32_t)window;
+    layer->window_count = (uint32_t)window;
     layer->gradient_floats = floats;
     skn_turns_init(&layer->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
@@ -31,19 +31,19 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                                error);
     if (status != SKN_OK)
         return status;
-    layer->gradients = skn_floats_new(layer->flight_count * floats, error);
+    layer->gradients = skn_floats_new(layer->window_count * floats, error);
     if (!layer->gradients)
         return SKN_NO_MEMORY;
     layer->held =
-        calloc(2 * layer->pass_count * layer->held_max, sizeof(*layer->held));
+        calloc(2 * layer->flight_count * layer->held_max, sizeof(*layer->held));
     if (!layer->held)
         return skn_fail(error, SKN_NO_MEMORY, "no room for %u batches",
-                        layer->pass_count);
-    for (uint32_t k = 0; k < layer->pass_count; k++) {
-        skn_pass_t *pass = &layer->pass[k];
-        pass->slot = k;
-        pass->partitions.at = layer->held + 2 * k * layer->held_max;
-        pass->shares.at = pass->partitions.at + layer->held_max;
+                        layer->flight_count);
+    for (uint32_t k = 0; k < layer->flight_count; k++) {
+        skn_layer_flight_t *flight = &layer->flight[k];
+        flight->slot = k;
+        flight->partitions.at = layer->held + 2 * k * layer->held_max;
+        flight->shares.at = flight->partitions.at + layer->held_max;
     }
     return SKN_OK;
 }
@@ -56,43 +56,43 @@ drop_held(skn_held_part_t *held)
 }
 
 static void
-end_pass(skn_pass_t *pass)
+end_flight(skn_layer_flight_t *flight)
 {
-    skn_message_drop(pass->input);
-    skn_message_drop(pass->activation);
-    drop_held(&pass->partitions);
-    drop_held(&pass->shares);
-    pass->input = NULL;
-    pass->activation = NULL;
-    pass->phase = SKN_PASS_FREE;
+    skn_message_drop(flight->input);
+    skn_message_drop(flight->activation);
+    drop_held(&flight->partitions);
+    drop_held(&flight->shares);
+    flight->input = NULL;
+    flight->activation = NULL;
+    flight->phase = SKN_FLIGHT_FREE;
 }
 
 void
 skn_layer_close(skn_layer_t *layer)
 {
-    for (uint32_t k = 0; k < layer->pass_count; k++)
-        end_pass(&layer->pass[k]);
+    for (uint32_t k = 0; k < layer->flight_count; k++)
+        end_flight(&layer->flight[k]);
     free(layer->gradients);
     free(layer->held);
     skn_copy_close(&layer->copy);
     skn_hidden_close(&layer->hidden);
 }
 
-static skn_pass_t *
-pass_of(skn_layer_t *layer, uint64_t batch)
+static skn_layer_flight_t *
+flight_of(skn_layer_t *layer, uint64_t batch)
 {
-    return &layer->pass[batch % layer->pass_count];
+    return &layer->flight[batch % layer->flight_count];
 }
 
-skn_pass_t *
+skn_layer_flight_t *
 skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
                 uint32_t rows, skn_error_t *error)
 {
-    skn_pass_t *pass = pass_of(layer, batch);
-    if (pass->phase == SKN_PASS_FREE && rows <= layer->hidden.batch_rows) {
-        pass->batch = batch;
-        pass->rows = rows;
-        return pass;
+    skn_layer_flight_t *flight = flight_of(layer, batch);
+    if (flight->phase == SKN_FLIGHT_FREE && rows <= layer->hidden.batch_rows) {
+        flight->batch = batch;
+        flight->rows = rows;
+        return flight;
     }
     skn_fail(error, SKN_BAD_MESSAGE,
              "%s: batch %llu of %u rows was not asked for",
@@ -101,74 +101,76 @@ skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
 }
 
 static skn_status_t
-forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+forward(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         skn_error_t *error)
 {
-    size_t count = (size_t)pass->rows * layer->hidden.columns;
+    size_t count = (size_t)flight->rows * layer->hidden.columns;
     skn_activation_t *activation =
         skn_actor_message(actor, &skn_activation_schema, &count, error);
     if (!activation)
         return SKN_NO_MEMORY;
-    pass->flight = (uint32_t)(pass->batch % layer->flight_count);
-    pass->gradient = layer->gradients + pass->flight * layer->gradient_floats;
-    activation->batch = pass->batch;
-    activation->floor = pass->floor;
-    activation->horizon = pass->horizon;
-    activation->purpose = pass->purpose;
+    flight->window_slot = (uint32_t)(flight->batch % layer->window_count);
+    flight->gradient =
+        layer->gradients + flight->window_slot * layer->gradient_floats;
+    activation->batch = flight->batch;
+    activation->floor = flight->floor;
+    activation->horizon = flight->horizon;
+    activation->purpose = flight->purpose;
     activation->shard = skn_actor_index(actor);
-    activation->rows = pass->rows;
+    activation->rows = flight->rows;
     activation->column_first = layer->hidden.column_first;
     activation->columns = layer->hidden.columns;
-    layer->work->forward(layer, pass, activation->value.at);
+    layer->work->forward(layer, flight, activation->value.at);
     skn_hidden_activate(&layer->hidden, activation);
-    if (pass->purpose == SKN_PURPOSE_TRAIN) {
-        pass->activation = skn_message_keep(activation);
-        pass->phase = SKN_PASS_FLYING;
+    if (flight->purpose == SKN_PURPOSE_TRAIN) {
+        flight->activation = skn_message_keep(activation);
+        flight->phase = SKN_FLIGHT_ABOVE;
         skn_turns_forward_done(&layer->turns);
     } else {
-        end_pass(pass);
+        end_flight(flight);
     }
     return skn_actor_post(actor, activation, error);
 }
 
 static skn_status_t
-update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
        skn_error_t *error)
 {
-    skn_gradient_t *gradient = layer->work->gradient(actor, layer, pass, error);
+    skn_gradient_t *gradient =
+        layer->work->gradient(actor, layer, flight, error);
     if (!gradient)
         return SKN_NO_MEMORY;
-    gradient->batch = pass->batch;
-    gradient->changed = pass->rounding.changed;
-    gradient->square = pass->rounding.square;
+    gradient->batch = flight->batch;
+    gradient->changed = flight->rounding.changed;
+    gradient->square = flight->rounding.square;
     gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
     layer->rows = NULL;
     skn_turns_update_sent(&layer->turns);
-    end_pass(pass);
+    end_flight(flight);
     return skn_actor_post(actor, gradient, error);
 }
 
 /* Returns the oldest batch that waits, or NULL if there is none. */
-static skn_pass_t *
+static skn_layer_flight_t *
 next_waiting(skn_layer_t *layer)
 {
-    skn_pass_t *oldest = NULL;
-    for (uint32_t k = 0; k < layer->pass_count; k++) {
-        skn_pass_t *pass = &layer->pass[k];
-        if (pass->phase == SKN_PASS_WAITING &&
-            (!oldest || pass->batch < oldest->batch))
-            oldest = pass;
+    skn_layer_flight_t *oldest = NULL;
+    for (uint32_t k = 0; k < layer->flight_count; k++) {
+        skn_layer_flight_t *flight = &layer->flight[k];
+        if (flight->phase == SKN_FLIGHT_WAITING &&
+            (!oldest || flight->batch < oldest->batch))
+            oldest = flight;
     }
     return oldest;
 }
 
 static bool
-may_forward(const skn_layer_t *layer, const skn_pass_t *next)
+may_forward(const skn_layer_t *layer, const skn_layer_flight_t *next)
 {
     if (!next)
         return false;
     if (next->purpose != SKN_PURPOSE_TRAIN)
-        return skn_turns_look_allowed(&layer->turns, next->floor);
+        return skn_turns_may_rank(&layer->turns, next->floor);
     return next->batch == layer->turns.forwards &&
            skn_turns_forward_allowed(&layer->turns, next->floor);
 }
@@ -178,7 +180,7 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     while (status == SKN_OK) {
-        skn_pass_t *next = next_waiting(layer);
+        skn_layer_flight_t *next = next_waiting(layer);
         if (next && next->purpose == SKN_PURPOSE_TRAIN &&
             next->batch < layer->turns.forwards)
             return skn_fail(error, SKN_BAD_MESSAGE,
@@ -187,10 +189,10 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
                             skn_actor_name(actor),
                             (unsigned long long)next->batch,
                             (unsigned long long)layer->turns.forwards);
-        skn_pass_t *last = pass_of(layer, layer->turns.updates);
+        skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
-        else if (last->phase == SKN_PASS_LANDED &&
+        else if (last->phase == SKN_FLIGHT_BACK &&
                  skn_turns_update_allowed(&layer->turns, last->horizon))
             status = update(actor, layer, last, error);
         else
@@ -201,13 +203,13 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
 
 /* --- handlers ------------------------------------------------------------ */
 
-static skn_pass_t *
-flying_pass(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
-            skn_error_t *error)
+static skn_layer_flight_t *
+flight_above(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
+             skn_error_t *error)
 {
-    skn_pass_t *pass = pass_of(layer, batch);
-    if (pass->phase == SKN_PASS_FLYING && pass->batch == batch)
-        return pass;
+    skn_layer_flight_t *flight = flight_of(layer, batch);
+    if (flight->phase == SKN_FLIGHT_ABOVE && flight->batch == batch)
+        return flight;
     skn_fail(error, SKN_BAD_MESSAGE,
              "%s: a gradient or partition of batch %llu, which is not in "
              "flight",
@@ -216,13 +218,13 @@ flying_pass(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
 }
 
 static skn_status_t
-land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
      skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    pass->phase = SKN_PASS_LANDED;
+    flight->phase = SKN_FLIGHT_BACK;
     if (layer->work->landed)
-        status = layer->work->landed(actor, layer, pass, error);
+        status = layer->work->landed(actor, layer, flight, error);
     return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
                             : status;
 }
@@ -242,17 +244,17 @@ hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_part_t *held,
 }
 
 static skn_status_t
-merge(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
+merge(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
       const skn_parts_t *shares, const skn_parts_t *partitions,
       skn_error_t *error)
 {
     skn_status_t status =
-        skn_hidden_merge(&layer->hidden, shares, partitions, pass->activation,
-                         pass->gradient, error);
-    pass->rounding = layer->hidden.rounding;
-    drop_held(&pass->partitions);
-    drop_held(&pass->shares);
-    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+        skn_hidden_merge(&layer->hidden, shares, partitions, flight->activation,
+                         flight->gradient, error);
+    flight->rounding = layer->hidden.rounding;
+    drop_held(&flight->partitions);
+    drop_held(&flight->shares);
+    return status == SKN_OK ? land(actor, layer, flight, error) : status;
 }
 
 skn_status_t
@@ -262,16 +264,17 @@ skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
     skn_layer_t *layer = state;
     const skn_parts_t *shares = message;
     const skn_output_gradient_t *first = shares->at[0];
-    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
-    if (!pass)
+    skn_layer_flight_t *flight =
+        flight_above(actor, layer, first->batch, error);
+    if (!flight)
         return SKN_BAD_MESSAGE;
     if (!first->normalised)
-        return merge(actor, layer, pass, shares, NULL, error);
-    skn_parts_t partitions = { .at = pass->partitions.at,
-                               .count = pass->partitions.count };
+        return merge(actor, layer, flight, shares, NULL, error);
+    skn_parts_t partitions = { .at = flight->partitions.at,
+                               .count = flight->partitions.count };
     if (partitions.count > 0)
-        return merge(actor, layer, pass, shares, &partitions, error);
-    return hold(actor, layer, &pass->shares, shares, first->batch, error);
+        return merge(actor, layer, flight, shares, &partitions, error);
+    return hold(actor, layer, &flight->shares, shares, first->batch, error);
 }
 
 skn_status_t
@@ -281,13 +284,15 @@ skn_layer_on_partition(skn_actor_t *actor, void *state, const void *message,
     skn_layer_t *layer = state;
     const skn_parts_t *partitions = message;
     const skn_partition_t *first = partitions->at[0];
-    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
-    if (!pass)
+    skn_layer_flight_t *flight =
+        flight_above(actor, layer, first->batch, error);
+    if (!flight)
         return SKN_BAD_MESSAGE;
-    skn_parts_t shares = { .at = pass->shares.at, .count = pass->shares.count };
+    skn_parts_t shares = { .at = flight->shares.at,
+                           .count = flight->shares.count };
     if (shares.count > 0)
-        return merge(actor, layer, pass, &shares, partitions, error);
-    return hold(actor, layer, &pass->partitions, partitions, first->batch,
+        return merge(actor, layer, flight, &shares, partitions, error);
+    return hold(actor, layer, &flight->partitions, partitions, first->batch,
                 error);
 }
 
@@ -298,13 +303,14 @@ skn_layer_on_hidden_gradient(skn_actor_t *actor, void *state,
     skn_layer_t *layer = state;
     const skn_parts_t *parts = message;
     const skn_hidden_gradient_t *first = parts->at[0];
-    skn_pass_t *pass = flying_pass(actor, layer, first->batch, error);
-    if (!pass)
+    skn_layer_flight_t *flight =
+        flight_above(actor, layer, first->batch, error);
+    if (!flight)
         return SKN_BAD_MESSAGE;
     skn_status_t status = skn_hidden_sum(
-        &layer->hidden, parts, pass->activation, pass->gradient, error);
-    pass->rounding = layer->hidden.rounding;
-    return status == SKN_OK ? land(actor, layer, pass, error) : status;
+        &layer->hidden, parts, flight->activation, flight->gradient, error);
+    flight->rounding = layer->hidden.rounding;
+    return status == SKN_OK ? land(actor, layer, flight, error) : status;
 }
 
 skn_status_t
@@ -326,6 +332,6 @@ skn_layer_on_halt(skn_actor_t *actor, void *state, const void *message,
                   skn_error_t *error)
 {
     skn_layer_t *layer = state;
-    layer->turns.cut = ((const skn_halt_t *)message)->batch;
+    layer->turns.last_batch = ((const skn_halt_t *)message)->batch;
     return skn_layer_take_turns(actor, layer, error);
 }

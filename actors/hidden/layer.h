@@ -20,22 +20,22 @@
 #include "actors/rows/rows.h"
 #include "actors/protocol/turns.h"
 
-typedef enum skn_phase_of_pass {
-    SKN_PASS_FREE,
-    SKN_PASS_WAITING, /* the input is here */
-    SKN_PASS_FLYING,  /* the activation has gone up */
-    SKN_PASS_LANDED   /* the gradient has come down */
-} skn_phase_of_pass_t;
+typedef enum skn_flight_phase {
+    SKN_FLIGHT_FREE,
+    SKN_FLIGHT_WAITING, /* the input is here */
+    SKN_FLIGHT_ABOVE,   /* the activation has gone up */
+    SKN_FLIGHT_BACK     /* the gradient has come down */
+} skn_flight_phase_t;
 
 typedef struct skn_held_part { /* parts of a gather that are kept */
     const void **at;           /* room for one of each shard above */
     size_t count;
 } skn_held_part_t;
 
-typedef struct skn_pass { /* one batch in one layer */
-    skn_phase_of_pass_t phase;
-    uint32_t slot;   /* its place among the layer's passes */
-    uint32_t flight; /* its place among the passes in flight */
+typedef struct skn_layer_flight { /* one batch in one layer */
+    skn_flight_phase_t phase;
+    uint32_t slot;        /* its place among the flights of the layer */
+    uint32_t window_slot; /* its place among those in the window */
     uint64_t batch, floor, horizon;
     uint32_t purpose, rows;
     const void *input; /* message that the kind keeps; dropped at the end */
@@ -45,21 +45,24 @@ typedef struct skn_pass { /* one batch in one layer */
     skn_held_part_t partitions, shares;
     float *gradient;         /* [rows][columns], after dropout and ReLU */
     skn_rounding_t rounding; /* of the gradient */
-} skn_pass_t;
+} skn_layer_flight_t;
 
 typedef struct skn_layer skn_layer_t;
 
 typedef struct skn_layer_work {
     /* Computes the sums before ReLU, [rows][columns], from layer->rows. */
-    void (*forward)(skn_layer_t *layer, const skn_pass_t *pass, float *sum);
-    /* Called when pass->gradient is here; layer->rows may be away. NULL:
+    void (*forward)(skn_layer_t *layer, const skn_layer_flight_t *flight,
+                    float *sum);
+    /* Called when flight->gradient is here; layer->rows may be away. NULL:
      * nothing to do. */
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
-                           const skn_pass_t *pass, skn_error_t *error);
+                           const skn_layer_flight_t *flight,
+                           skn_error_t *error);
     /* Makes the row gradients of the batch; the layer fills in `batch` and
      * `rows`. NULL and a filled `error` when memory is short. */
     skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
-                                const skn_pass_t *pass, skn_error_t *error);
+                                const skn_layer_flight_t *flight,
+                                skn_error_t *error);
 } skn_layer_work_t;
 
 struct skn_layer {
@@ -70,12 +73,12 @@ struct skn_layer {
     const skn_rows_t *rows; /* lent, or the copy's; NULL while they are away */
     /* Batches are issued before their turn; a batch counts in the window from
      * its forward pass to its update. */
-    uint32_t pass_count, flight_count;
+    uint32_t flight_count, window_count;
     float *gradients; /* [flights][gradient_floats] */
     size_t gradient_floats;
-    const void **held; /* of all passes */
+    const void **held; /* of all flights */
     size_t held_max;   /* parts of a gather from above */
-    skn_pass_t pass[SKN_ISSUED_MAX + 1];
+    skn_layer_flight_t flight[SKN_ISSUED_MAX + 1];
 };
 
 /* The columns of the layer that a shard has, and the shape of the rows that
@@ -92,18 +95,19 @@ skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                             const skn_layer_shape_t *shape, skn_error_t *error);
 void skn_layer_close(skn_layer_t *layer);
 
-/* Returns a free pass for a batch whose input has come, its phase still free:
+/* Returns a free flight for a batch whose input has come, its phase still free:
  * the kind fills purpose, floor, horizon and input, and sets the phase to
  * waiting. NULL and SKN_BAD_MESSAGE for a batch outside the window, or with too
  * many rows. */
-skn_pass_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
-                            uint64_t batch, uint32_t rows, skn_error_t *error);
+skn_layer_flight_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
+                                    uint64_t batch, uint32_t rows,
+                                    skn_error_t *error);
 /* Does every step that is possible now, in the one order that turns.h
  * allows. */
 skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
                                   skn_error_t *error);
 
-/* Handlers (skn_handle_t); `state` begins with the layer. The gradients of a
+/* Handlers (skn_handler_fn); `state` begins with the layer. The gradients of a
  * softmax wait for their partitions. */
 skn_status_t skn_layer_on_output_gradient(skn_actor_t *actor, void *state,
                                           const void *message,

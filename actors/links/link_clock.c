@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "actors/machine/usage.h"
 #include "transport/socket/clock.h"
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "actors/runtime/crash.h"
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "transport/link/fragment.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
@@ -245,13 +245,13 @@ take_arrival(skn_links_t *links, const skn_endpoint_event_t *arrival)
         if (peer && data)
             skn_link_connected(peer->link, links->now_ns);
         else if (peer)
-            peer->pulses = true;
+            peer->has_pulse_lane = true;
         break;
     case SKN_ARRIVAL_DISCONNECTED:
         if (peer && !data)
-            peer->pulses = false;
+            peer->has_pulse_lane = false;
         if (peer && data) {
-            peer->holds = false; /* the link will repeat it */
+            peer->has_held = false; /* the link will repeat it */
             skn_link_disconnected(peer->link, links->now_ns);
             /* The peer leaves when it has everything from us; only its last
              * acknowledgement was lost. */
@@ -291,7 +291,7 @@ take_arrivals(skn_links_t *links)
 static void
 hold(skn_link_peer_t *peer, const skn_fragment_t *fragment)
 {
-    peer->holds = true;
+    peer->has_held = true;
     peer->held_header_bytes = fragment->header.bytes;
     peer->held_body_bytes = fragment->body.bytes;
     memcpy(peer->held, fragment->header.at, fragment->header.bytes);
@@ -313,14 +313,15 @@ send_fragments(skn_links_t *links, skn_link_peer_t *peer)
 {
     skn_fragment_t fragment;
     skn_link_tick(peer->link, links->now_ns);
-    if (peer->holds) {
+    if (peer->has_held) {
         fragment.header = (skn_frame_t){ peer->held, peer->held_header_bytes };
         fragment.body =
             (skn_frame_t){ peer->held + SKN_ENDPOINT_HEADER_BYTES_MAX,
                            peer->held_body_bytes };
-        peer->holds = !put_data(links, peer, &fragment);
+        peer->has_held = !put_data(links, peer, &fragment);
     }
-    while (!peer->holds && skn_bucket_is_open(&links->bucket, links->now_ns) &&
+    while (!peer->has_held &&
+           skn_bucket_is_open(&links->bucket, links->now_ns) &&
            skn_link_next(peer->link, links->now_ns, &fragment)) {
         skn_bucket_take(&links->bucket,
                         fragment.header.bytes + fragment.body.bytes);
@@ -329,7 +330,7 @@ send_fragments(skn_links_t *links, skn_link_peer_t *peer)
     }
     /* A pulse that becomes due while its lane is down is sent when the lane is
      * up again, and not one pulse later. */
-    while (peer->pulses &&
+    while (peer->has_pulse_lane &&
            skn_link_next_pulse(peer->link, links->now_ns, &fragment))
         (void)skn_endpoint_send(links->endpoint, peer->number, SKN_LANE_PULSE,
                                 fragment.header, fragment.body, NULL);

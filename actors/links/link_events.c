@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "formats/text/json_text.h"
 
 static void
@@ -219,7 +219,7 @@ tell_link(skn_links_t *links, const skn_link_peer_t *peer)
     tell(links, &text);
 }
 
-/* Reports the connections that the door accepted and refused. */
+/* Reports the connections that the connection guard accepted and refused. */
 static void
 tell_door(skn_links_t *links)
 {

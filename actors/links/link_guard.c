@@ -119,9 +119,9 @@ judge(const skn_guard_t *guard, uint32_t at, float reach,
 }
 
 skn_guard_verdict_t
-skn_guard_look(skn_guard_t *guard, const skn_kernels_t *kernels,
-               const skn_schema_t *schema, const void *message,
-               skn_error_t *error)
+skn_guard_check(skn_guard_t *guard, const skn_kernels_t *kernels,
+                const skn_schema_t *schema, const void *message,
+                skn_error_t *error)
 {
     uint32_t at = 0;
     for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {

@@ -44,9 +44,9 @@ typedef enum skn_guard_verdict {
 /* Checks a decoded message of `schema`, whose arrays may contain anything. If
  * it is bad, `error` is filled with SKN_DIVERGED and a sentence without a
  * subject: "activation.value of batch 7 that is not finite". */
-skn_guard_verdict_t skn_guard_look(skn_guard_t *guard,
-                                   const skn_kernels_t *kernels,
-                                   const skn_schema_t *schema,
-                                   const void *message, skn_error_t *error);
+skn_guard_verdict_t skn_guard_check(skn_guard_t *guard,
+                                    const skn_kernels_t *kernels,
+                                    const skn_schema_t *schema,
+                                    const void *message, skn_error_t *error);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "actors/links/routes.h"
 #include "actors/protocol/workspace.h"
 #include "kernels/kernels.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "actors/protocol/draws.h"
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "transport/message/field.h"
 
 /* The largest message that a peer may make us hold. Our largest is a batch's
@@ -163,14 +163,14 @@ port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
     const skn_ports_t *ports = links->ports;
     uint32_t port =
         edge < ports->edge_count ? ports->port_of_edge[edge] : SKN_PORT_NONE;
-    bool fits = port != SKN_PORT_NONE &&
-                (of_import ? port < ports->import_count &&
-                                 ports->imports[port].edge == edge &&
-                                 ports->imports[port].node == peer->number
-                           : port < ports->export_count &&
-                                 ports->exports[port].edge == edge &&
-                                 ports->exports[port].node == peer->number);
-    if (fits)
+    bool is_known = port != SKN_PORT_NONE &&
+                    (of_import ? port < ports->import_count &&
+                                     ports->imports[port].edge == edge &&
+                                     ports->imports[port].node == peer->number
+                               : port < ports->export_count &&
+                                     ports->exports[port].edge == edge &&
+                                     ports->exports[port].node == peer->number);
+    if (is_known)
         return port;
     peer->records_refused[SKN_RECORD_REASON_EDGE]++;
     skn_fail(error, SKN_BAD_MESSAGE,
@@ -208,8 +208,8 @@ look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
 {
     skn_error_t cause = { 0 };
     skn_guard_verdict_t verdict =
-        skn_guard_look(&links->guards[import - links->ports->imports],
-                       links->kernels, import->pipe->schema, message, &cause);
+        skn_guard_check(&links->guards[import - links->ports->imports],
+                        links->kernels, import->pipe->schema, message, &cause);
     if (verdict == SKN_GUARD_GOOD)
         return SKN_OK;
     skn_message_drop(message);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "actors/links/routes.h"
 #include "transport/socket/clock.h"
 

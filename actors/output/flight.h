@@ -26,7 +26,7 @@ typedef struct skn_strip_own {
 
 /* The state that a flight keeps for its strips: strips.h. */
 typedef struct skn_strips {
-    bool serve;      /* this batch is computed by strips; else unused */
+    bool in_use;     /* this batch is computed by strips; else unused */
     uint32_t units;  /* of a strip; the last may have fewer */
     size_t stride;   /* between units */
     void *exp;       /* [units][stride] floats, or bf16: a column is a sample */

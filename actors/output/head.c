@@ -229,7 +229,7 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         status = skn_strips_begin(head, flight, error);
     flight->positive_sum = flight->negative_sum = 0.0;
     flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
-    if (status != SKN_OK || flight->strips.serve)
+    if (status != SKN_OK || flight->strips.in_use)
         return status;
     status = make_room(flight, error);
     for (uint32_t g = 0; g < flight->selection.group_count && status == SKN_OK;
@@ -265,7 +265,7 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     head_slice_t slice = { .group = group, .count = group->unit_count };
     slice.logit_stride = skn_stride_floats(group->unit_count);
     slice.exp_stride = slice.logit_stride;
-    if (flight->strips.serve)
+    if (flight->strips.in_use)
         return slice;
     slice.logit = slice.exp = flight->logit + flight->group_logit[g];
     if (!head->fixed)
@@ -380,7 +380,7 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
         memset(into->push, 0, cells * sizeof(float));
     for (uint32_t g = 0; g < flight->selection.group_count; g++) {
         head_slice_t slice = slice_of(head, flight, g, leaf);
-        if (flight->strips.serve) {
+        if (flight->strips.in_use) {
             skn_strips_forward(head, flight, into);
         } else {
             normalise(head, flight, &slice, into);
@@ -485,9 +485,9 @@ skn_head_loss(const skn_head_t *head, const skn_flight_t *flight)
 static void
 scale_samples(skn_head_t *head, const skn_flight_t *flight)
 {
-    bool shares = !head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX;
+    bool is_shared = !head->fixed && head->loss == SKN_LOSS_IS_SOFTMAX;
     for (uint32_t i = 0; i < flight->rows; i++)
-        skn_head_scale(head, flight, i, shares ? share_of(flight, i) : 1.0f);
+        skn_head_scale(head, flight, i, is_shared ? share_of(flight, i) : 1.0f);
 }
 
 /* With reduction `fixed` the logits are still there: replaces them by c p. */
@@ -542,7 +542,7 @@ static skn_status_t
 group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
                skn_error_t *error)
 {
-    skn_status_t status = flight->strips.serve
+    skn_status_t status = flight->strips.in_use
                               ? skn_strips_gradient(head, flight, c, error)
                               : multiply_rows(head, flight, g, c, error);
     if (status == SKN_OK && head->smoothing > 0)
@@ -612,7 +612,7 @@ subtract_positives(const skn_head_t *head, const skn_flight_t *flight,
     size_t width = (size_t)head->hidden + 1;
     bool single = flight->selection.group_count == 1;
     const skn_strip_own_t *placed =
-        flight->strips.serve ? flight->strips.own : NULL;
+        flight->strips.in_use ? flight->strips.own : NULL;
     for (uint32_t k = 0; placed && k < flight->own_offset[flight->rows]; k++)
         subtract_positive(head, flight, placed[k].sample,
                           value + placed[k].slot * width);
@@ -634,7 +634,7 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     const skn_selection_t *selection = &flight->selection;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     skn_status_t status;
-    if (!flight->strips.serve)
+    if (!flight->strips.in_use)
         scale_samples(head, flight);
     if (selection->group_count == 1) {
         if (unit_count > 0) /* otherwise there may be no array */

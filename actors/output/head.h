@@ -60,13 +60,14 @@ skn_status_t skn_head_gradient(skn_head_t *head, skn_flight_t *flight,
 
 /* The best labels over all rows for each of `rows` samples; labels are
  * global. */
-typedef struct skn_look {
+typedef struct skn_rank_all {
     uint32_t k;
     uint32_t *label;       /* [rows][k] best first; UINT32_MAX: none */
     float *score;          /* [rows][k] logits */
     float *greatest, *sum; /* [rows] (m, z) of the shard's rows; or NULL */
-} skn_look_t;
-skn_status_t skn_head_look(skn_head_t *head, const float *hidden, uint32_t rows,
-                           const skn_look_t *look, skn_error_t *error);
+} skn_rank_all_t;
+skn_status_t skn_head_rank_all(skn_head_t *head, const float *hidden,
+                               uint32_t rows, const skn_rank_all_t *rank,
+                               skn_error_t *error);
 
 #endif

@@ -23,7 +23,7 @@
 #include "actors/output/diagnose.h"
 #include "actors/output/head.h"
 #include "actors/hidden/hidden.h"
-#include "actors/output/index_keeper.h"
+#include "actors/output/shard_index.h"
 #include "actors/protocol/kinds.h"
 #include "actors/samplers/options.h"
 #include "actors/output/share.h"
@@ -35,11 +35,11 @@ typedef struct output {
     skn_head_t head;
     skn_copy_t copy;
     skn_turns_t turns;
-    skn_index_keeper_t keeper;
+    skn_shard_index_t index;
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
-    bool normalises; /* evaluations send (m, z) */
+    bool has_normalisers; /* evaluations send (m, z) */
     skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count;
@@ -69,7 +69,7 @@ look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
 {
     const skn_labels_t *labels = arrival->labels;
     size_t count = (size_t)labels->rows * output->topk;
-    size_t sums = output->normalises ? labels->rows : 0;
+    size_t sums = output->has_normalisers ? labels->rows : 0;
     const size_t counts[] = { count, count, sums, sums };
     skn_ranking_t *ranking =
         skn_actor_message(actor, &skn_ranking_schema, counts, error);
@@ -80,15 +80,15 @@ look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     ranking->shard = skn_actor_index(actor);
     ranking->rows = labels->rows;
     ranking->k = output->topk;
-    skn_look_t look = {
+    skn_rank_all_t look = {
         .k = output->topk,
         .label = ranking->label.at,
         .score = ranking->score.at,
         .greatest = sums > 0 ? ranking->greatest.at : NULL,
         .sum = sums > 0 ? ranking->sum.at : NULL,
     };
-    skn_status_t status = skn_head_look(&output->head, arrival->hidden,
-                                        labels->rows, &look, error);
+    skn_status_t status = skn_head_rank_all(&output->head, arrival->hidden,
+                                            labels->rows, &look, error);
     skn_message_drop(labels);
     skn_arrival_end(arrival);
     if (status == SKN_OK)
@@ -108,8 +108,8 @@ forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     flight->labels = arrival->labels;
     flight->rows = flight->labels->rows;
     skn_arrival_end(arrival);
-    skn_status_t status = skn_index_keeper_adopt(
-        &output->keeper, flight->labels->batch, output->head.sampler_kind,
+    skn_status_t status = skn_shard_index_adopt(
+        &output->index, flight->labels->batch, output->head.sampler_kind,
         output->head.sampler, error);
     if (status == SKN_OK)
         status = skn_head_forward(&output->head, flight, error);
@@ -178,7 +178,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
         skn_message_drop(gradient);
         return status;
     }
-    skn_index_keeper_change(&output->keeper, gradient->unit.at, unit_count);
+    skn_shard_index_change(&output->index, gradient->unit.at, unit_count);
     gradient->batch = flight->labels->batch;
     output->marker = flight->labels->horizon + 1;
     gradient->rows = skn_copy_lent(&output->copy, head->rows);
@@ -198,13 +198,13 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
     while (status == SKN_OK) {
         skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
-        bool trains = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
-        if (trains &&
+        bool is_training = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
+        if (is_training &&
             skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
-            skn_index_keeper_ready(&output->keeper, next->batch))
+            skn_shard_index_ready(&output->index, next->batch))
             status = forward(actor, output, next, error);
-        else if (next && !trains &&
-                 skn_turns_look_allowed(&output->turns, next->labels->floor))
+        else if (next && !is_training &&
+                 skn_turns_may_rank(&output->turns, next->labels->floor))
             status = look(actor, output, next, error);
         else if (flight->labels && flight->complete &&
                  skn_turns_update_allowed(&output->turns,
@@ -341,26 +341,27 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     size_t node_count = 0;
     uint64_t batch = ((const skn_partition_t *)parts->at[0])->batch;
     skn_flight_t *flight = flight_of(output, batch);
-    bool fits = flight->labels && flight->labels->batch == batch;
-    for (size_t p = 0; p < parts->count && fits; p++) {
+    bool is_of_batch = flight->labels && flight->labels->batch == batch;
+    for (size_t p = 0; p < parts->count && is_of_batch; p++) {
         const skn_partition_t *part = parts->at[p];
         size_t rows = part->rows, samples = part->node.count * rows;
-        bool logs = output->head.late;
-        fits = rows == flight->rows && part->greatest.count == samples &&
-               part->sum.count == (logs ? 0 : samples) &&
-               node_count + part->node.count <= output->head.merge.leaf_count;
-        if (!fits)
+        bool in_logs = output->head.late;
+        is_of_batch =
+            rows == flight->rows && part->greatest.count == samples &&
+            part->sum.count == (in_logs ? 0 : samples) &&
+            node_count + part->node.count <= output->head.merge.leaf_count;
+        if (!is_of_batch)
             skn_parts_refuse(parts, p);
-        for (size_t k = 0; k < part->node.count && fits; k++)
+        for (size_t k = 0; k < part->node.count && is_of_batch; k++)
             output->nodes[node_count++] = (skn_tree_node_t){
                 .place = part->node.at[k],
                 .partial = { .greatest = part->greatest.at + k * rows,
-                             .sum = logs ? NULL : part->sum.at + k * rows },
+                             .sum = in_logs ? NULL : part->sum.at + k * rows },
             };
     }
     skn_status_t status =
-        fits ? complete(actor, output, flight, node_count, error)
-             : refuse_partition(actor, batch, error);
+        is_of_batch ? complete(actor, output, flight, node_count, error)
+                    : refuse_partition(actor, batch, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -374,9 +375,9 @@ show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
     skn_index_view_t view = {
         .rows = output->head.rows,
         .applied = applied,
-        .marker = applied == output->marker || turns->cut == applied - 1,
+        .marker = applied == output->marker || turns->last_batch == applied - 1,
     };
-    return skn_index_keeper_send(&output->keeper, actor, &view, error);
+    return skn_shard_index_send(&output->index, actor, &view, error);
 }
 
 static skn_status_t
@@ -401,8 +402,7 @@ on_index(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
     output_t *output = state;
-    skn_status_t status =
-        skn_index_keeper_take(&output->keeper, message, error);
+    skn_status_t status = skn_shard_index_take(&output->index, message, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -413,8 +413,8 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
     output_t *output = state;
     skn_turns_t *turns = &output->turns;
     skn_status_t status = SKN_OK;
-    turns->cut = ((const skn_halt_t *)message)->batch;
-    if (turns->rows_here && turns->returned == turns->cut + 1)
+    turns->last_batch = ((const skn_halt_t *)message)->batch;
+    if (turns->rows_here && turns->returned == turns->last_batch + 1)
         status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
@@ -442,8 +442,8 @@ open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_sampler_open(actor, head->sampler_kind, &options, error);
     if (!head->sampler)
         return error->status;
-    status = skn_index_keeper_open(&output->keeper, actor, head->sampler_kind,
-                                   &options, output->turns.window, error);
+    status = skn_shard_index_open(&output->index, actor, head->sampler_kind,
+                                  &options, output->turns.window, error);
     if (status != SKN_OK)
         return status;
     return skn_diagnose_init(
@@ -492,8 +492,8 @@ read_options(const skn_actor_t *actor, output_t *output)
     head->batch_rows = option_u32(actor, "batch_rows");
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
-    output->normalises = skn_actor_option_bool(actor, "normalises") &&
-                         head->loss == SKN_LOSS_IS_SOFTMAX;
+    output->has_normalisers = skn_actor_option_bool(actor, "normalises") &&
+                              head->loss == SKN_LOSS_IS_SOFTMAX;
     output->label_count = option_u32(actor, "labels");
     output->share.packed = skn_actor_option_bool(actor, "packed");
     output->flight_count = window + 1;
@@ -522,8 +522,8 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         "rows",
                         skn_actor_name(actor), head->row_first,
                         head->block_rows);
-    skn_status_t status = skn_cuts_make(
-        &output->share.cuts, head->hidden, option_u32(actor, "slices"),
+    skn_status_t status = skn_slicing_make(
+        &output->share.slicing, head->hidden, option_u32(actor, "slices"),
         skn_actor_option_text(actor, "slice_weights"), skn_actor_name(actor),
         error);
     if (status != SKN_OK)
@@ -555,8 +555,8 @@ output_close(skn_actor_t *actor, void *state)
     }
     skn_arrivals_close(&output->arrivals);
     free(output->nodes);
-    skn_cuts_fini(&output->share.cuts);
-    skn_index_keeper_close(&output->keeper);
+    skn_slicing_fini(&output->share.slicing);
+    skn_shard_index_close(&output->index);
     skn_diagnose_fini(&output->diagnose);
     skn_copy_close(&output->copy);
     skn_head_fini(&output->head);
@@ -571,7 +571,7 @@ static const skn_option_t options[] = {
       "rows of the shard" },
     { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
-    SKN_CUTS_OPTIONS,
+    SKN_SLICING_OPTIONS,
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send gradients of open hidden units only: fewer bytes, more work" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
@@ -645,5 +645,5 @@ const skn_kind_t skn_output = {
     .needs = needs,
     .open = output_open,
     .close = output_close,
-    .computes = true,
+    .is_compute_bound = true,
 };

@@ -117,11 +117,13 @@ send_slice(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     const skn_output_gradient_t *whole = slice->whole;
     size_t columns = slice->columns, stride = whole->columns;
     size_t lines = whole->node.count * whole->rows;
-    bool pushes = whole->push.count > 0;
-    size_t counts[] = {
-        0, 0, whole->node.count, lines * columns, pushes ? lines * columns : 0,
-        0
-    };
+    bool has_push = whole->push.count > 0;
+    size_t counts[] = { 0,
+                        0,
+                        whole->node.count,
+                        lines * columns,
+                        has_push ? lines * columns : 0,
+                        0 };
     skn_output_gradient_t *message = slice_new(actor, slice, counts, error);
     if (!message)
         return error->status;
@@ -129,7 +131,7 @@ send_slice(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
         memcpy(message->pull.at + k * columns,
                whole->pull.at + k * stride + slice->first,
                columns * sizeof(float));
-        if (pushes)
+        if (has_push)
             memcpy(message->push.at + k * columns,
                    whole->push.at + k * stride + slice->first,
                    columns * sizeof(float));
@@ -158,7 +160,7 @@ send_packed(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     skn_head_t const *head = slice->head;
     uint32_t *open = head->open, *pushed = head->open + head->batch_rows;
     size_t rows = whole->rows, nodes = whole->node.count;
-    bool pushes = whole->push.count > 0;
+    bool has_push = whole->push.count > 0;
     skn_packing_t packing = { .mask = slice->flight->hidden + slice->first,
                               .stride = head->hidden_stride,
                               .rows = whole->rows,
@@ -167,22 +169,22 @@ send_packed(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     size_t pulls = skn_packing_count(&packing, open);
     size_t pushed_sum = count_pushed(slice, open, pushed);
     size_t counts[] = { rows,
-                        pushes ? rows : 0,
+                        has_push ? rows : 0,
                         nodes,
                         nodes * pulls,
-                        pushes ? nodes * pushed_sum : 0,
+                        has_push ? nodes * pushed_sum : 0,
                         0 };
     skn_output_gradient_t *message = slice_new(actor, slice, counts, error);
     if (!message)
         return error->status;
     memcpy(message->open.at, open, rows * sizeof(*open));
-    if (pushes)
+    if (has_push)
         memcpy(message->pushed.at, pushed, rows * sizeof(*pushed));
     for (size_t k = 0; k < nodes; k++) {
         size_t at = k * rows * whole->columns + slice->first;
         skn_packing_pack(&packing, open, whole->pull.at + at, whole->columns,
                          message->pull.at + k * pulls);
-        if (pushes)
+        if (has_push)
             skn_packing_pack(&packing, pushed, whole->push.at + at,
                              whole->columns, message->push.at + k * pushed_sum);
     }
@@ -195,13 +197,13 @@ static skn_status_t
 post_gradient(skn_actor_t *actor, share_slice_t *slice,
               const skn_share_options_t *options, skn_error_t *error)
 {
-    const skn_cuts_t *cuts = &options->cuts;
+    const skn_slicing_t *slicing = &options->slicing;
     skn_status_t status = SKN_OK;
-    if (cuts->slices == 1 && !options->packed)
+    if (slicing->slices == 1 && !options->packed)
         return skn_actor_post(actor, slice->whole, error);
-    for (uint32_t k = 0; k < cuts->slices && status == SKN_OK; k++) {
-        slice->first = cuts->first[k];
-        slice->columns = skn_cuts_width(cuts, k);
+    for (uint32_t k = 0; k < slicing->slices && status == SKN_OK; k++) {
+        slice->first = slicing->first[k];
+        slice->columns = skn_slicing_width(slicing, k);
         status = options->packed ? send_packed(actor, slice, error)
                                  : send_slice(actor, slice, error);
     }

@@ -12,12 +12,12 @@
 #ifndef ACTORS_OUTPUT_SHARE_H
 #define ACTORS_OUTPUT_SHARE_H
 
-#include "actors/protocol/cuts.h"
+#include "actors/protocol/slicing.h"
 #include "actors/output/head.h"
 #include "skein/actor.h"
 
 typedef struct skn_share_options {
-    skn_cuts_t cuts; /* of the layer below; the output shard owns them */
+    skn_slicing_t slicing; /* of the layer below; the output shard owns them */
     bool packed;
 } skn_share_options_t;
 

@@ -99,7 +99,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     skn_strips_t *strips = &flight->strips;
     bool whole =
         head->whole_every > 0 && flight->labels->batch % head->whole_every == 0;
-    strips->serve = false;
+    strips->in_use = false;
     if (head->fixed || whole || flight->rows == 0 ||
         selection->group_count != 1 ||
         selection->group[0].sample_count != flight->rows)
@@ -108,7 +108,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     strips->stride = skn_strips_stride(flight->rows);
     if (selection->group[0].unit_count <= strips->units)
         return SKN_OK;
-    strips->serve = true;
+    strips->in_use = true;
     size_t cells = selection->group[0].unit_count * strips->stride;
     size_t own_bytes =
         (2 * (size_t)flight->own_offset[flight->rows] + 1) *
@@ -245,22 +245,22 @@ raise_greatest(const skn_head_t *head, const skn_flight_t *flight,
 {
     size_t stride = flight->strips.stride, rows = flight->rows;
     float *now = head->turned + head->hidden * stride, *factor = now;
-    bool changes = false;
+    bool is_changed = false;
     for (uint32_t i = 0; i < rows; i++)
         now[i] = -INFINITY;
     for (uint32_t k = 0; k < strip->count; k++)
         head->kernels->raise(now, strip->logit + k * stride, rows);
     for (uint32_t i = 0; i < rows; i++) {
         float before = strip->number > 0 ? into->greatest[i] : now[i];
-        bool rises =
+        bool has_risen =
             now[i] > before + SLACK || (now[i] > before && before == -INFINITY);
-        into->greatest[i] = rises ? now[i] : before;
-        factor[i] = rises ? expf(before - now[i]) : 1.0f;
-        changes = changes || rises;
+        into->greatest[i] = has_risen ? now[i] : before;
+        factor[i] = has_risen ? expf(before - now[i]) : 1.0f;
+        is_changed = is_changed || has_risen;
         if (strip->number == 0)
             into->sum[i] = 0.0f;
     }
-    if (changes) {
+    if (is_changed) {
         head->kernels->mul(into->sum, into->sum, factor, rows);
         for (uint32_t h = 0; h < head->hidden; h++)
             head->kernels->mul(head->turned + h * stride,

@@ -11,7 +11,7 @@
  *
  * This file owns: the copy and the builder. Not here: the form of an index
  * (samplers/), and the times at which rows are sent and an index is used
- * (index_keeper.c).
+ * (shard_index.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +61,11 @@ send_index(skn_actor_t *actor, table_builder_t *state, uint64_t batch,
     if (status != SKN_OK)
         return status;
     state->kind->describe(state->builder, text, sizeof(text));
-    status =
-        skn_actor_tell(actor, error,
-                       "{\"event\":\"index\",\"actor\":\"%s\","
-                       "\"batch\":%llu,%s}",
-                       skn_actor_name(actor), (unsigned long long)batch, text);
+    status = skn_actor_send_event(actor, error,
+                                  "{\"event\":\"index\",\"actor\":\"%s\","
+                                  "\"batch\":%llu,%s}",
+                                  skn_actor_name(actor),
+                                  (unsigned long long)batch, text);
     return status == SKN_OK
                ? skn_actor_send(actor, &skn_index_schema, &index, error)
                : status;

@@ -489,9 +489,9 @@ answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
     if (good && pass->network->ranker.label_count > 0)
         good = order(pass, points, i, best->count, id, chance);
     for (uint32_t r = 0; r < k; r++) {
-        bool has = good && r < best->count;
-        label[r] = has ? id[r] : UINT32_MAX;
-        score[r] = has ? chance[r] : good ? 0.0F : NAN;
+        bool is_found = good && r < best->count;
+        label[r] = is_found ? id[r] : UINT32_MAX;
+        score[r] = is_found ? chance[r] : good ? 0.0F : NAN;
     }
 }
 

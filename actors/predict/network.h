@@ -3,7 +3,7 @@
  *
  * It has no actors and no shards: all layers are in one place, and are
  * read-only once they are loaded. The arithmetic is that of embedding.c,
- * dense.c and skn_head_look, so that logits have the same bits as in an
+ * dense.c and skn_head_rank_all, so that logits have the same bits as in an
  * evaluation during training.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PREDICT_NETWORK_H

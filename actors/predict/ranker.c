@@ -393,7 +393,7 @@ settle(uint32_t *label, float *probability, uint32_t at)
 
 bool
 skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
-                 bool shares, uint32_t count, uint32_t *label,
+                 bool is_share, uint32_t count, uint32_t *label,
                  float *probability)
 {
     double before = 0.0, after = 0.0, lack[SKN_TOPK_MAX] = { 0.0 };
@@ -406,7 +406,7 @@ skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
             (float)exp(-SHARE * lack[k] / (double)ranker->tree_count);
         after += (double)probability[k];
     }
-    float share = shares && after > 0.0 ? (float)(before / after) : 1.0F;
+    float share = is_share && after > 0.0 ? (float)(before / after) : 1.0F;
     for (uint32_t k = 0; k < count; k++) {
         probability[k] *= share;
         settle(label, probability, k);

@@ -89,7 +89,7 @@ float skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
  * again; else each is independent. False: a sum is not finite, and the order
  * means nothing. */
 bool skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
-                      bool shares, uint32_t count, uint32_t *label,
+                      bool is_share, uint32_t count, uint32_t *label,
                       float *probability);
 
 #endif

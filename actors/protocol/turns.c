@@ -10,7 +10,7 @@ skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order)
     memset(turns, 0, sizeof(*turns));
     turns->window = window;
     turns->free_order = free_order;
-    turns->cut = UINT64_MAX;
+    turns->last_batch = UINT64_MAX;
 }
 
 bool
@@ -26,7 +26,7 @@ skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor)
 }
 
 bool
-skn_turns_look_allowed(const skn_turns_t *turns, uint64_t floor)
+skn_turns_may_rank(const skn_turns_t *turns, uint64_t floor)
 {
     return turns->rows_here && turns->returned >= floor;
 }
@@ -37,8 +37,8 @@ skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
     uint64_t waits_for = turns->updates + turns->window - 1;
     if (waits_for > horizon)
         waits_for = horizon;
-    if (waits_for > turns->cut)
-        waits_for = turns->cut;
+    if (waits_for > turns->last_batch)
+        waits_for = turns->last_batch;
     return turns->rows_here && turns->updates < turns->forwards &&
            (turns->free_order || turns->forwards > waits_for);
 }

@@ -20,12 +20,12 @@
 typedef struct skn_turns {
     uint64_t window;
     bool free_order;
-    bool begun;        /* the rows have been here */
-    bool rows_here;    /* no other actor writes them now */
-    uint64_t forwards; /* next batch to compute */
-    uint64_t updates;  /* next batch whose gradient is sent */
-    uint64_t returned; /* batches whose rows have returned */
-    uint64_t cut;      /* no later batch will come; UINT64_MAX: open */
+    bool begun;          /* the rows have been here */
+    bool rows_here;      /* no other actor writes them now */
+    uint64_t forwards;   /* next batch to compute */
+    uint64_t updates;    /* next batch whose gradient is sent */
+    uint64_t returned;   /* batches whose rows have returned */
+    uint64_t last_batch; /* no later batch will come; UINT64_MAX: open */
 } skn_turns_t;
 
 void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);
@@ -34,7 +34,7 @@ void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);
  * that the last marker before it came after `floor` batches. */
 bool skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor);
 /* True if a batch may be evaluated now, with the rows after `floor` batches. */
-bool skn_turns_look_allowed(const skn_turns_t *turns, uint64_t floor);
+bool skn_turns_may_rank(const skn_turns_t *turns, uint64_t floor);
 /* True if the gradient of batch turns->updates may be sent now, given that it
  * is complete and that the last batch before the next marker is `horizon`. */
 bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);

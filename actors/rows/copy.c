@@ -12,8 +12,9 @@ skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor, uint32_t row_count,
     copy->name = skn_actor_name(actor);
     copy->row_count = row_count;
     copy->width = width;
-    copy->copies = strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
-    if (!copy->copies)
+    copy->has_copy =
+        strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
+    if (!copy->has_copy)
         return SKN_OK;
     return skn_rows_init(&copy->rows, half ? SKN_ROWS_SGD_BF16 : SKN_ROWS_SGD,
                          row_count, width,
@@ -78,7 +79,7 @@ skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
     size_t width = copy->rows.width;
     if (*rows)
         return refuse(copy, lease, "rows that were not lent", error);
-    if (!copy->copies)
+    if (!copy->has_copy)
         return take_loan(copy, lease, rows, error);
     skn_status_t status = check(copy, lease, error);
     if (status != SKN_OK)

@@ -21,7 +21,7 @@
 
 typedef struct skn_copy {
     const char *name; /* of the actor, for messages */
-    bool copies;      /* false: the rows are lent, and there is no copy */
+    bool has_copy;    /* false: the rows are lent, and there is no copy */
     uint32_t row_count, width; /* of the shard's rows */
     skn_rows_t rows;
 } skn_copy_t;
@@ -59,7 +59,7 @@ skn_status_t skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
 static inline void *
 skn_copy_lent(const skn_copy_t *copy, const skn_rows_t *rows)
 {
-    return copy->copies ? NULL : (void *)(uintptr_t)rows;
+    return copy->has_copy ? NULL : (void *)(uintptr_t)rows;
 }
 
 #endif

@@ -40,8 +40,8 @@ find_folder(const char *folder, char *found, size_t bytes, skn_error_t *error)
 }
 
 skn_status_t
-skn_offload_look(const char *folder, skn_offload_disk_t *disk,
-                 skn_error_t *error)
+skn_offload_examine(const char *folder, skn_offload_disk_t *disk,
+                    skn_error_t *error)
 {
     char found[PATH_MAX];
     struct statfs facts;

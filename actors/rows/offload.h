@@ -30,8 +30,8 @@ typedef struct skn_offload_disk {
 
 /* Finds the room for `folder`, or for its nearest parent if it does not exist
  * yet. */
-skn_status_t skn_offload_look(const char *folder, skn_offload_disk_t *disk,
-                              skn_error_t *error);
+skn_status_t skn_offload_examine(const char *folder, skn_offload_disk_t *disk,
+                                 skn_error_t *error);
 
 skn_status_t skn_offload_open(skn_offload_t *offload, const char *folder,
                               size_t bytes, skn_error_t *error);

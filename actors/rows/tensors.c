@@ -101,7 +101,7 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
     unsigned char *part2 = (unsigned char *)skn_rows_moment(rows, 0, 2);
     /* Column shards of one row are touched together, so only the first writes
      * its steps. */
-    bool speaks = reading || !place->bias_row || place->slice == 0;
+    bool has_bias = reading || !place->bias_row || place->slice == 0;
     if (rows->kind == SKN_ROWS_ADAM) {
         view[count++] =
             matrix_view(place, "m", SKN_DTYPE_F32, part1, stride,
@@ -109,7 +109,7 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
         view[count++] =
             matrix_view(place, "v", SKN_DTYPE_F32, part2, stride,
                         rows->row_count, rows->width, all_rows, all_columns);
-        if (speaks)
+        if (has_bias)
             view[count++] = vector_view(place, "step", SKN_DTYPE_U32,
                                         (unsigned char *)skn_rows_step(rows, 0),
                                         rows->stride_bytes, rows->row_count,

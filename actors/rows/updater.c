@@ -20,7 +20,7 @@
 #include "actors/rows/restore.h"
 #include "actors/rows/tensors.h"
 #include "actors/protocol/workspace.h"
-#include "formats/checkpoint/cut.h"
+#include "formats/checkpoint/salvage.h"
 #include "formats/checkpoint/ledger.h"
 
 /* Rows to prefetch ahead of the current one: into the second-level cache, which
@@ -33,7 +33,7 @@ typedef struct updater {
     uint32_t row_first; /* global number of row 0 */
     skn_tensor_place_t place;
     char file[SKN_NAME_MAX];
-    bool copies, half;   /* the shard has a copy, in bf16 */
+    bool has_copy, half; /* the shard has a copy, in bf16 */
     bool priming;        /* the first copy is being sent */
     uint32_t prime_row;  /* its next row */
     uint64_t next_batch; /* the batch that the present rows are for */
@@ -92,7 +92,7 @@ static skn_lease_t *
 lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
           size_t count, skn_error_t *error)
 {
-    size_t units = updater->copies ? count : 0;
+    size_t units = updater->has_copy ? count : 0;
     size_t cells = units * updater->rows.width;
     size_t counts[] = { units, updater->half ? 0 : cells,
                         updater->half ? cells : 0 };
@@ -101,7 +101,7 @@ lease_new(skn_actor_t *actor, updater_t *updater, uint64_t applied,
     if (!lease)
         return NULL;
     lease->batch = applied;
-    lease->rows = updater->copies ? NULL : &updater->rows;
+    lease->rows = updater->has_copy ? NULL : &updater->rows;
     return lease;
 }
 
@@ -164,7 +164,7 @@ step_rows(skn_actor_t *actor, updater_t *updater,
         skn_optimizer_step(&updater->optimizer, rows, unit[k],
                            updater->row_first + unit[k],
                            gradient->value.at + k * rows->width);
-        if (updater->copies)
+        if (updater->has_copy)
             set_copy(updater, lease, k, unit[k]);
     }
     return SKN_OK;
@@ -184,12 +184,12 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
                         skn_actor_name(actor),
                         (unsigned long long)gradient->batch,
                         gradient->value.count, count, width);
-    if (gradient->rows != (updater->copies ? NULL : &updater->rows))
+    if (gradient->rows != (updater->has_copy ? NULL : &updater->rows))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: gradient of batch %llu: %s", skn_actor_name(actor),
                         (unsigned long long)gradient->batch,
-                        updater->copies ? "rows that were not lent"
-                                        : "it comes without the rows");
+                        updater->has_copy ? "rows that were not lent"
+                                          : "it comes without the rows");
     skn_lease_t *lease =
         lease_new(actor, updater, gradient->batch + 1, count, error);
     if (!lease)
@@ -410,11 +410,11 @@ open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
                    place->layer);
     updater->ledger =
         calloc(updater->ledger_piece.rows, sizeof(*updater->ledger));
-    bool misses = skn_actor_option_bool(actor, "misses");
-    if (misses)
+    bool has_missed = skn_actor_option_bool(actor, "missed");
+    if (has_missed)
         updater->missed =
             calloc(updater->ledger_piece.rows, sizeof(*updater->missed));
-    return updater->ledger && (updater->missed || !misses)
+    return updater->ledger && (updater->missed || !has_missed)
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY, "%s: no room for its ledger",
                           skn_actor_name(actor));
@@ -527,13 +527,13 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     };
     (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
                    updater->place.layer, skn_actor_index(actor));
-    updater->copies =
+    updater->has_copy =
         strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
     updater->half =
         strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
     open_optimizer(actor, updater, seed, tensor);
     skn_rows_kind_t kind = kind_of(actor);
-    if (updater->half && !updater->copies && kind != SKN_ROWS_SGD_BF16 &&
+    if (updater->half && !updater->has_copy && kind != SKN_ROWS_SGD_BF16 &&
         kind != SKN_ROWS_ADAGRAD_BF16)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: rows in bf16 that are lent need the optimizer sgd "
@@ -563,8 +563,8 @@ static skn_status_t
 begin(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
     updater->first_batch = updater->next_batch;
-    updater->priming = updater->copies;
-    if (updater->copies)
+    updater->priming = updater->has_copy;
+    if (updater->has_copy)
         return SKN_OK; /* updater_produce sends it */
     skn_lease_t *lease =
         lease_new(actor, updater, updater->next_batch, 0, error);
@@ -610,12 +610,12 @@ is_finite(const updater_t *updater, const skn_tensor_view_t *view)
     return finite;
 }
 
-/* Adds the rows to a cut. With `order: free` one batch may have overtaken
+/* Adds the rows to a salvage. With `order: free` one batch may have overtaken
  * another; no file can then describe the rows. Such rows are left out and roll
  * back, as do rows that are not finite. */
 static skn_status_t
-updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
-            skn_error_t *error)
+updater_salvage(skn_actor_t *actor, void *state, skn_salvage_writer_t *writer,
+                skn_error_t *error)
 {
     updater_t *updater = state;
     skn_tensor_view_t view[SKN_TENSOR_VIEWS_MAX];
@@ -629,8 +629,8 @@ updater_cut(skn_actor_t *actor, void *state, skn_cut_writer_t *writer,
     for (uint32_t k = 0; k < count; k++)
         if (!is_finite(updater, &view[k]))
             return SKN_OK;
-    return skn_cut_add(writer, updater->file, updater->next_batch, view, count,
-                       error);
+    return skn_salvage_add(writer, updater->file, updater->next_batch, view,
+                           count, error);
 }
 
 static void
@@ -694,7 +694,7 @@ static const skn_option_t options[] = {
     { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "rows of a block whose batches are counted, or columns where the bias "
       "is a row; 0: none are" },
-    { "misses", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+    { "missed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "keep which batches blocks will never get, beside the ledger" },
     { "first_batch", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
       "batch to begin with; more than 0 after a resume" },
@@ -735,6 +735,6 @@ const skn_kind_t skn_updater = {
     .open = updater_open,
     .start = updater_start,
     .produce = updater_produce,
-    .cut = updater_cut,
+    .salvage = updater_salvage,
     .close = updater_close,
 };

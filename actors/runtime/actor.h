@@ -114,8 +114,9 @@ typedef enum skn_phase {
 
 #define SKN_CLOCKS_MAX 8
 
-/* The last report of skn_actor_awaits: the first sender whose part is missing,
- * and how many other parts are. `schema` is NULL if none is missing. */
+/* The last report of skn_actor_report_blocked: the first sender whose part is
+ * missing, and how many other parts are. `schema` is NULL if none is missing.
+ * */
 typedef struct skn_awaited {
     const skn_schema_t *schema;
     uint64_t batch;
@@ -150,11 +151,11 @@ struct skn_actor {
 
     skn_phase_t phase;
     skn_place_t place; /* also read by the watchdog */
-    bool closing, resting, finished, wire;
-    bool moved;      /* work or credit has arrived since the last wait began */
-    bool tells;      /* it has sent an event */
-    bool blames;     /* sender.h: a failure is about the message in hand */
-    uint64_t unsent; /* messages in all outboxes: more than 0 is "blocked" */
+    bool closing, has_nothing, finished, wire;
+    bool moved; /* work or credit has arrived since the last wait began */
+    bool sends_events; /* it has sent an event */
+    bool names_sender; /* sender.h: a failure is about the message in hand */
+    uint64_t unsent;   /* messages in all outboxes: more than 0 is "blocked" */
     uint32_t open_edges; /* other in-edges that have not ended */
     uint32_t open_peers; /* in-edges of peer pipes that have not ended */
     uint64_t quiet_ns;   /* time of the last parcel (waiting.h); 0: unknown */

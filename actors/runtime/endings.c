@@ -114,9 +114,9 @@ push_waiting(endings_walk_t *walk, uint32_t p, const bool *late, uint32_t q,
         for (uint32_t k = walk->out_first[actor];
              k < walk->out_first[actor + 1]; k++) {
             uint32_t next = walk->out[k];
-            bool waits =
+            bool is_waiting =
                 !pipe->peer || !walk->works[actor] || late[next] || next == q;
-            if (waits && !walk->seen[next]) {
+            if (is_waiting && !walk->seen[next]) {
                 walk->seen[next] = true;
                 walk->stack[depth++] = next;
             }

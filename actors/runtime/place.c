@@ -89,13 +89,13 @@ skn_place_name(const skn_actor_t *actor, skn_error_t *error)
     char text[SKN_ERROR_TEXT_BYTES];
     const char *rest = error->text;
     size_t bytes = strlen(actor->wired->name), used;
-    bool begins = strncmp(rest, actor->wired->name, bytes) == 0 &&
-                  (rest[bytes] == ':' || rest[bytes] == ' ');
-    rest += begins ? bytes : 0;
-    if (begins && strncmp(rest, " (", 2) == 0)
+    bool is_prefix = strncmp(rest, actor->wired->name, bytes) == 0 &&
+                     (rest[bytes] == ':' || rest[bytes] == ' ');
+    rest += is_prefix ? bytes : 0;
+    if (is_prefix && strncmp(rest, " (", 2) == 0)
         return;
     used = strlen(skn_place_describe(actor, text, sizeof(text) / 2));
-    skn_place_add(text, sizeof(text), &used, begins ? "" : ": ");
+    skn_place_add(text, sizeof(text), &used, is_prefix ? "" : ": ");
     skn_place_add(text, sizeof(text), &used, rest);
     memcpy(error->text, text, used + 1);
 }

@@ -20,7 +20,7 @@
     P(START, "its start", 0)                                                   \
     P(PRODUCE, "its produce", 0)                                               \
     P(DRAIN, "its drain", 0)                                                   \
-    P(CUT, "its cut", 0)                                                       \
+    P(CUT, "its salvage", 0)                                                   \
     P(CLOSE, "its close", 0)                                                   \
     P(HANDLER, "its handler of ", 1)                                           \
     P(COMBINE, "its combine of ", 1)                                           \

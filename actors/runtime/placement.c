@@ -151,7 +151,7 @@ is_bound(const skn_wired_actor_t *actor, uint32_t node)
 {
     return actor->node == node &&
            (actor->core >= 0 ||
-            (actor->core == SKN_CORE_AUTO && actor->kind->computes));
+            (actor->core == SKN_CORE_AUTO && actor->kind->is_compute_bound));
 }
 
 bool

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 #include "actors/machine/usage.h"
 #include "actors/runtime/waiting.h"
 #include "transport/socket/clock.h"
@@ -143,7 +143,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
                  skn_error_t *error)
 {
     uint64_t begin_ns = actor->now_ns;
-    actor->resting = false;
+    actor->has_nothing = false;
     skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
                     begin_ns);
     skn_status_t status = handler->handle(actor, actor->state, message, error);
@@ -196,7 +196,7 @@ static bool
 is_blocked(const skn_actor_t *actor)
 {
     return actor->unsent > 0 ||
-           (actor->tells && skn_system_has_many_events(actor->system));
+           (actor->sends_events && skn_system_has_many_events(actor->system));
 }
 
 /* --- time ---------------------------------------------------------------- */
@@ -321,14 +321,14 @@ skn_actor_alarm(skn_actor_t *actor, uint32_t number, uint64_t due_ns)
 }
 
 void
-skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema, uint64_t batch,
-                 const bool *here, uint32_t senders)
+skn_actor_report_blocked(skn_actor_t *actor, const skn_schema_t *schema,
+                         uint64_t batch, const bool *here, uint32_t senders)
 {
     skn_awaited_t awaited = { .batch = batch };
     if (!actor)
         return;
     if (senders > 0 && (!schema || !here)) {
-        skn_actor_misuse(actor, "skn_actor_awaits", "with NULL");
+        skn_actor_misuse(actor, "skn_actor_report_blocked", "with NULL");
         return;
     }
     for (uint32_t k = 0; k < senders; k++) {
@@ -354,7 +354,7 @@ fire_timers(skn_actor_t *actor)
             now_ns < actor->timer_due_ns[k])
             continue;
         actor->timer_due_ns[k] = next_due(timer, now_ns);
-        actor->resting = false;
+        actor->has_nothing = false;
         run_hook(actor,
                  timer->interval_ms > 0 ? SKN_PLACE_TIMER : SKN_PLACE_ALARM,
                  timer->fire, timer->name);
@@ -388,22 +388,22 @@ static bool
 work_has_ended(const skn_actor_t *actor)
 {
     bool has_work = actor->in_edge_count > actor->peer_edge_count;
-    bool produces = actor->kind->produce;
+    bool can_produce = actor->kind->produce;
     if (actor->kind->gate || actor->in_edge_count == 0 ||
-        (!has_work && produces))
+        (!has_work && can_produce))
         return false;
     /* A kind that produces must also have reported that it has nothing left. */
     return (has_work ? actor->open_edges : actor->open_peers) == 0 &&
-           (!produces || actor->resting);
+           (!can_produce || actor->has_nothing);
 }
 
 /* Whether everything that an answer caused is done. */
 static bool
 is_idle(const skn_actor_t *actor)
 {
-    bool produces = actor->kind->produce && !actor->finished;
+    bool can_produce = actor->kind->produce && !actor->finished;
     return actor->unsent == 0 && actor->clock_count == 0 &&
-           (!produces || actor->resting);
+           (!can_produce || actor->has_nothing);
 }
 
 static void
@@ -459,7 +459,7 @@ take_control(skn_actor_t *actor)
                        parcel.type == SKN_PARCEL_CREDIT ||
                        parcel.type == SKN_PARCEL_READ;
         if (parcel.type == SKN_PARCEL_STOP)
-            actor->resting = false; /* skn_actor_stop_wanted is true now */
+            actor->has_nothing = false; /* skn_actor_stop_wanted is true now */
         if (parcel.type == SKN_PARCEL_CREDIT &&
             skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
                                 &error) != SKN_OK)
@@ -526,7 +526,7 @@ wait_for_parcels(skn_actor_t *actor)
         skn_actor_fail(actor, &error);
     uint64_t begin_ns = skn_monotonic_ns();
     bool blocked = is_blocked(actor);
-    skn_waiting_look(actor, begin_ns);
+    skn_waiting_check(actor, begin_ns);
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
     skn_inbox_wait(
@@ -542,7 +542,7 @@ static bool
 may_produce(const skn_actor_t *actor)
 {
     return goes_on(actor) && !is_blocked(actor) && actor->kind->produce &&
-           !actor->finished && !actor->resting && actor->clock_count == 0;
+           !actor->finished && !actor->has_nothing && actor->clock_count == 0;
 }
 
 /* Produces for a while before the inboxes are checked again: a check that finds

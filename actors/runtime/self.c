@@ -7,7 +7,7 @@
 
 #include "actors/runtime/actor.h"
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 #include "formats/text/json_line.h"
 #include "formats/text/json_text.h"
 
@@ -137,7 +137,7 @@ void
 skn_actor_rest(skn_actor_t *actor)
 {
     if (actor)
-        actor->resting = true;
+        actor->has_nothing = true;
 }
 
 void
@@ -171,12 +171,14 @@ check_event(const skn_actor_t *actor, const char *text, skn_error_t *error)
 }
 
 skn_status_t
-skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
+skn_actor_send_event(skn_actor_t *actor, skn_error_t *error, const char *format,
+                     ...)
 {
     char line[2048];
     va_list arguments;
     if (!actor || !format)
-        return skn_fail(error, SKN_USAGE, "skn_actor_tell: the %s is NULL",
+        return skn_fail(error, SKN_USAGE,
+                        "skn_actor_send_event: the %s is NULL",
                         actor ? "format" : "actor");
     va_start(arguments, format);
     int length = skn_text_write_list(line, sizeof(line), format, arguments);
@@ -196,7 +198,7 @@ skn_actor_tell(skn_actor_t *actor, skn_error_t *error, const char *format, ...)
         free(text);
         return status;
     }
-    actor->tells = true;
+    actor->sends_events = true;
     skn_system_count_event(actor->system);
     skn_actor_report(actor, SKN_PARCEL_EVENT, text);
     return SKN_OK;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 
 bool
 skn_actor_is_elsewhere(const skn_actor_t *actor, uint32_t other)
@@ -28,7 +28,7 @@ skn_actor_text(const skn_actor_t *actor, uint32_t other, char *text)
 void
 skn_sender_blame(skn_actor_t *actor)
 {
-    actor->blames = true;
+    actor->names_sender = true;
 }
 
 void
@@ -37,7 +37,7 @@ skn_sender_add(const skn_actor_t *actor, const skn_in_edge_t *edge,
 {
     char name[SKN_SENDER_TEXT_BYTES];
     size_t used = strnlen(error->text, sizeof(error->text) - 1);
-    if ((error->status != SKN_BAD_MESSAGE && !actor->blames) ||
+    if ((error->status != SKN_BAD_MESSAGE && !actor->names_sender) ||
         !skn_actor_is_elsewhere(actor, edge->sender))
         return;
     (void)snprintf(error->text + used, sizeof(error->text) - used,

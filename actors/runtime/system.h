@@ -47,7 +47,8 @@ uint64_t skn_system_busy_ns(const skn_system_t *system);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 /* Same as skn_topology_break, _cut. */
 void skn_system_break(skn_system_t *system);
-skn_status_t skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
+skn_status_t skn_system_cut(skn_system_t *system,
+                            struct skn_salvage_writer *writer,
                             skn_error_t *error);
 
 /* Gets the measurements of this node, to be freed by skn_figures_fini; after

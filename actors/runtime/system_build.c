@@ -4,7 +4,7 @@
  * destroys it after they have been joined. Actors of other nodes have empty
  * entries in the arrays. The edges are made in system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 
 void *
 skn_system_array(size_t count, size_t item_bytes, skn_error_t *error)
@@ -391,9 +391,9 @@ connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
         receivers_of(pipe, f, &first, &count);
         if (t < first || t >= first + count)
             continue;
-        bool shares =
+        bool is_shared =
             broadcast && !first_here && node_of(system, pipe->from[f]) != node;
-        if (!shares)
+        if (!is_shared)
             *shared = system->ports.edge_count++;
         joint_t joint = { pipe,    pipe->from[f], pipe->to[t],
                           *shared, NULL,          to->here ? in : NULL };
@@ -402,7 +402,7 @@ connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
             joint.out->wired = pipe;
             joint.out->sender = f;
         }
-        status = make_edge(system, &joint, !shares, error);
+        status = make_edge(system, &joint, !is_shared, error);
     }
     return status == SKN_OK && to->here ? allocate_sets(in, error) : status;
 }

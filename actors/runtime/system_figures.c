@@ -8,7 +8,7 @@
 
 #include "actors/runtime/link_driver.h"
 #include "actors/runtime/system.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 
 static void
 set_name(char *to, const char *from)

@@ -15,7 +15,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/runtime/link_driver.h"
 #include "actors/runtime/reporting.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
@@ -51,8 +51,8 @@ close_all(skn_system_t *system)
     /* No actor closes before all have left their handlers: after a failure an
      * output shard may still compute with the rows that its updater lends. */
     if (system->thread_count > 0)
-        system->meets = pthread_barrier_init(&system->left, NULL,
-                                             system->thread_count) == 0;
+        system->has_barrier = pthread_barrier_init(&system->left, NULL,
+                                                   system->thread_count) == 0;
     tell_all(system, SKN_PARCEL_CLOSE);
     if (system->links)
         system->wiring->link_driver->close(system->links);
@@ -233,11 +233,11 @@ pump(skn_system_t *system, int timeout_ms)
         stop_all(system);
 }
 
-/* Whether the actor's state outlives its thread, for a cut. */
+/* Whether the actor's state outlives its thread, for a salvage. */
 static bool
 is_kept(const skn_actor_t *actor)
 {
-    return actor->system->options.keeps && actor->kind->cut;
+    return actor->system->options.keeps_state && actor->kind->salvage;
 }
 
 /* Warns about cores that do not exist: the first actor concerned reports for
@@ -279,7 +279,7 @@ thread_main(void *thread_argument)
         skn_actor_warn(actor, error.text, "it runs where the system puts it");
     warn_absent(actor);
     skn_actor_run(actor);
-    if (system->meets)
+    if (system->has_barrier)
         (void)pthread_barrier_wait(&system->left);
     if (!is_kept(actor))
         skn_actor_close(actor);
@@ -534,7 +534,7 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
             system->wiring->link_driver->join(system->links);
         skn_watchdog_stop(system->watchdog);
         system->joined = true;
-        if (system->meets)
+        if (system->has_barrier)
             (void)pthread_barrier_destroy(&system->left);
         system->end_ns = skn_monotonic_ns();
         if (system->trace_file && system->thread_count > 0)
@@ -559,7 +559,7 @@ skn_system_break(skn_system_t *system)
 }
 
 skn_status_t
-skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
+skn_system_cut(skn_system_t *system, struct skn_salvage_writer *writer,
                skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
@@ -572,7 +572,7 @@ skn_system_cut(skn_system_t *system, struct skn_cut_writer *writer,
             continue;
         skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
         skn_error_t own = { 0 };
-        status = actor->kind->cut(actor, actor->state, writer, &own);
+        status = actor->kind->salvage(actor, actor->state, writer, &own);
         status = skn_actor_leave(actor, status, &own);
         if (status != SKN_OK && error)
             *error = own;

@@ -104,13 +104,13 @@ write_record(const record_t *record, FILE *file, uint32_t process,
         fputs("},\n", file);
         return;
     }
-    bool sends = record->type == SKN_TRACE_SEND;
+    bool is_send = record->type == SKN_TRACE_SEND;
     skn_text_print(
         file,
         "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"message\",\"pid\":%u,"
         "\"tid\":%u,\"ts\":%.3f,\"id\":%" PRIu64 "%s},\n",
-        sends ? "s" : "f", record->name, process, number, at_us, record->number,
-        sends ? "" : ",\"bp\":\"e\"");
+        is_send ? "s" : "f", record->name, process, number, at_us,
+        record->number, is_send ? "" : ",\"bp\":\"e\"");
 }
 
 void

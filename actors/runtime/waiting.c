@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "actors/runtime/sender.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
@@ -112,7 +112,7 @@ waits_for_room(const skn_actor_t *actor, char *text, size_t text_bytes)
 bool
 skn_waiting_for(const skn_actor_t *actor, char *text, size_t text_bytes)
 {
-    if (actor->tells && skn_system_has_many_events(actor->system))
+    if (actor->sends_events && skn_system_has_many_events(actor->system))
         return false; /* its host reads no events */
     if (actor->unsent > 0)
         return waits_for_room(actor, text, text_bytes);
@@ -205,7 +205,7 @@ give_up(skn_actor_t *actor, const char *what, uint64_t now_ns)
 }
 
 void
-skn_waiting_look(skn_actor_t *actor, uint64_t now_ns)
+skn_waiting_check(skn_actor_t *actor, uint64_t now_ns)
 {
     char what[FOR_BYTES];
     if (actor->moved || actor->quiet_ns == 0) {

@@ -23,7 +23,7 @@ bool skn_waiting_for(const skn_actor_t *actor, char *text, size_t text_bytes);
 
 /* Called before each wait, which begins at `now_ns`: sends a report if one is
  * due. */
-void skn_waiting_look(skn_actor_t *actor, uint64_t now_ns);
+void skn_waiting_check(skn_actor_t *actor, uint64_t now_ns);
 /* How long the wait may last until the next check is due; -1: forever. */
 int skn_waiting_timeout_ms(const skn_actor_t *actor, uint64_t now_ns);
 

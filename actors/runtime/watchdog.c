@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
@@ -32,7 +32,7 @@ struct skn_watchdog {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wanted;
-    bool has_thread, stops; /* `stops` is protected by the lock */
+    bool has_thread, must_stop; /* `stops` is protected by the lock */
 };
 
 /* The actor's current stay; if its thread leaves the place meanwhile, the stay
@@ -108,10 +108,10 @@ note_stay(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns)
     if (reported->since_ns != stay.since_ns)
         *reported = (reported_t){ .since_ns = stay.since_ns };
     due_ns <<= reported->count;
-    bool stays = stay.type != SKN_PLACE_LOOP && now_ns >= stay.since_ns;
+    bool is_stuck = stay.type != SKN_PLACE_LOOP && now_ns >= stay.since_ns;
     reported->stay = stay;
-    reported->due = stays && now_ns - stay.since_ns >= due_ns;
-    reported->nearly = stays && now_ns - stay.since_ns >= due_ns / 2;
+    reported->due = is_stuck && now_ns - stay.since_ns >= due_ns;
+    reported->nearly = is_stuck && now_ns - stay.since_ns >= due_ns / 2;
 }
 
 static bool
@@ -166,16 +166,16 @@ thread_main(void *argument)
 {
     skn_watchdog_t *watchdog = argument;
     (void)pthread_mutex_lock(&watchdog->lock);
-    while (!watchdog->stops) {
+    while (!watchdog->must_stop) {
         uint64_t next_ns =
             skn_monotonic_ns() + watchdog->system->patience_ns / LOOKS + 1;
         const struct timespec next = { (time_t)(next_ns / SKN_SECOND_NS),
                                        (long)(next_ns % SKN_SECOND_NS) };
         int woken = 0;
-        while (!watchdog->stops && woken == 0)
+        while (!watchdog->must_stop && woken == 0)
             woken = pthread_cond_timedwait(&watchdog->wanted, &watchdog->lock,
                                            &next);
-        if (!watchdog->stops)
+        if (!watchdog->must_stop)
             look(watchdog);
     }
     (void)pthread_mutex_unlock(&watchdog->lock);
@@ -223,7 +223,7 @@ skn_watchdog_stop(skn_watchdog_t *watchdog)
     if (!watchdog->has_thread)
         return;
     (void)pthread_mutex_lock(&watchdog->lock);
-    watchdog->stops = true;
+    watchdog->must_stop = true;
     (void)pthread_cond_signal(&watchdog->wanted);
     (void)pthread_mutex_unlock(&watchdog->lock);
     (void)pthread_join(watchdog->thread, NULL);

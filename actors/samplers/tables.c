@@ -135,15 +135,15 @@ skn_tables_adopt(void *opaque, const skn_index_t *index, skn_error_t *error)
     uint32_t rows = sampler->options.row_count, tables = hash->tables;
     size_t buckets = (size_t)1 << hash->key_bits;
     size_t entries = (size_t)tables * rows;
-    bool fits = index->shape.count == 3 && index->shape.at[0] == tables &&
-                index->shape.at[1] == hash->key_bits &&
-                index->shape.at[2] == rows &&
-                index->offset.count == tables * (buckets + 1) &&
-                index->unit.count == 2 * entries &&
-                offsets_fit(index, tables, buckets, rows) &&
-                all_below(index->unit.at, entries, rows) &&
-                all_below(index->unit.at + entries, entries, (uint32_t)buckets);
-    if (!fits)
+    bool is_whole =
+        index->shape.count == 3 && index->shape.at[0] == tables &&
+        index->shape.at[1] == hash->key_bits && index->shape.at[2] == rows &&
+        index->offset.count == tables * (buckets + 1) &&
+        index->unit.count == 2 * entries &&
+        offsets_fit(index, tables, buckets, rows) &&
+        all_below(index->unit.at, entries, rows) &&
+        all_below(index->unit.at + entries, entries, (uint32_t)buckets);
+    if (!is_whole)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "the index of batch %llu is not of %u tables, %u bits "
                         "and %u rows",

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/base/again.h"
-#include "cli/base/chosen.h"
+#include "cli/base/resume_command.h"
+#include "cli/base/auto_report.h"
 #include "formats/text/json_text.h"
 #include "skein/text.h"
 #include "topology/plan/groups.h"
@@ -240,7 +240,7 @@ print_start(const json_t *event)
         skn_json_number(event, "parameters") * 1e-6,
         skn_json_number(event, "actors"), skn_json_number(event, "memory_mb"));
     cli_print_path("run    ", skn_json_word(event, "path"), "\n");
-    cli_chosen_print(json_object_get(event, "auto"), stdout);
+    cli_auto_report_print(json_object_get(event, "auto"), stdout);
 }
 
 void
@@ -249,7 +249,7 @@ cli_event_tell_stop(const cli_call_t *call, const json_t *event,
 {
     (void)skn_text_print(stdout, "stopped at batch %.0f; to go on:\n",
                          skn_json_number(event, "batch"));
-    cli_again_write(call, resume_path, stdout);
+    cli_resume_command_write(call, resume_path, stdout);
 }
 
 static void

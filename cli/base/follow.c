@@ -1,4 +1,4 @@
-/* follow.c - runs a topology in the worker: events, lease, stop and cut.
+/* follow.c - runs a topology in the worker: events, lease, stop and salvage.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/text.h"
 #include "cli/base/follow.h"
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/base/again.h"
-#include "cli/base/chosen.h"
+#include "cli/base/resume_command.h"
+#include "cli/base/auto_report.h"
 #include "cli/base/process.h"
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
@@ -31,7 +31,7 @@
 
 /* The state of standard input, by which the parent controls this process. */
 typedef struct leash {
-    bool holds, lease;
+    bool has_lease, lease;
     uint64_t until_ns; /* the end of the lease; 0: none was received yet */
     uint64_t told_ns;  /* when the load was last reported */
     double quota;      /* processing units that we may use; 0: all */
@@ -80,7 +80,7 @@ tell_load(const skn_topology_t *topology, leash_t *leash)
         return;
     leash->told_ns = now_ns;
     skn_load_thread_t threads[SKN_LOAD_THREADS];
-    const skn_load_look_t look = {
+    const skn_load_sample_t sample = {
         .at_ns = now_ns,
         .core_ns = skn_topology_busy_ns(topology),
         .cpu_ns = cpu_ns(),
@@ -89,7 +89,7 @@ tell_load(const skn_topology_t *topology, leash_t *leash)
         .threads = threads,
         .thread_count = skn_load_threads(threads, SKN_LOAD_THREADS),
     };
-    skn_node_load_add(&leash->load, &look);
+    skn_node_load_add(&leash->load, &sample);
     (void)printf("{\"event\":\"load\",\"busy_us\":%" PRIu64
                  ",\"at_us\":%" PRIu64 "}\n",
                  leash->load.busy_ns / 1000, now_ns / 1000);
@@ -121,7 +121,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
         end_of_lease(call);
     if (!told || bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
-    leash->holds = false;
+    leash->has_lease = false;
     skn_topology_stop(topology);
 }
 
@@ -143,7 +143,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
 {
     bool is_done = false;
     static const char done[] = "{\"event\":\"done\"";
-    leash_t leash = { .holds = follow->leash,
+    leash_t leash = { .has_lease = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
     static char line[EVENT_LINE_BYTES];
@@ -151,15 +151,15 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
     cli_bar_init(&bar, call);
     for (;;) {
         skn_error_t nothing = { 0 };
-        skn_status_t status = skn_topology_event(topology, leash.holds ? 0 : -1,
-                                                 line, sizeof(line), &nothing);
+        skn_status_t status = skn_topology_event(
+            topology, leash.has_lease ? 0 : -1, line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
         if (status == SKN_OK && strncmp(line, done, strlen(done)) == 0)
             is_done = true;
         if (status == SKN_OK)
             cli_event_print(call, line, &bar, &follow->stop);
-        else if (leash.holds)
+        else if (leash.has_lease)
             wait_on_leash(call, topology, &leash);
         stop_unread(topology, unread);
     }
@@ -217,13 +217,13 @@ write_cut(const cli_call_t *call, skn_topology_t *topology,
           const cli_follow_t *follow)
 {
     skn_error_t error = { 0 };
-    skn_cut_writer_t *writer =
-        skn_cut_begin(follow->cut_path, follow->generation, &error);
+    skn_salvage_writer_t *writer =
+        skn_salvage_begin(follow->salvage_path, follow->generation, &error);
     skn_status_t status =
         writer ? skn_topology_cut(topology, writer, &error) : error.status;
     if (status == SKN_OK)
-        status = skn_cut_finish(&writer, &error);
-    skn_cut_abandon(&writer);
+        status = skn_salvage_finish(&writer, &error);
+    skn_salvage_abandon(&writer);
     if (status != SKN_OK && status != SKN_BUSY && status != SKN_NO_INPUT)
         cli_warn(call, error.text, "what this node had is set back");
 }
@@ -239,7 +239,7 @@ cli_follow(const cli_call_t *call, skn_topology_t **topology,
     cli_trace_events_t trace = { "" };
     skn_status_t status = run(call, *topology, follow, &unread, &trace, &error);
     running = NULL;
-    if (follow->cut_path && status == SKN_UNAVAILABLE)
+    if (follow->salvage_path && status == SKN_UNAVAILABLE)
         write_cut(call, *topology, follow);
     if (status == SKN_OK && cli_flag(call, "report"))
         skn_topology_report(*topology, call->json, stdout);

@@ -17,7 +17,7 @@
         "report", 0, NULL, "say at the end where the time went"                \
     }
 
-/* Sent in place of a lease time: stop at once, and write the cut. */
+/* Sent in place of a lease time: stop at once, and write the salvage. */
 #define CLI_FOLLOW_BREAK UINT64_MAX
 
 typedef struct cli_follow {
@@ -30,10 +30,10 @@ typedef struct cli_follow {
     bool leash; /* stop cleanly when standard input closes */
     bool lease; /* exit at once when the lease that arrives there has expired:
                  * u64 of the monotonic clock, ns */
-    /* The folder for what the actors own, written as a cut of `generation` when
-     * the run is broken off, by CLI_FOLLOW_BREAK in place of a lease time or by
-     * the end of another node. NULL: none is written. */
-    const char *cut_path;
+    /* The folder for what the actors own, written as a salvage of `generation`
+     * when the run is broken off, by CLI_FOLLOW_BREAK in place of a lease time
+     * or by the end of another node. NULL: none is written. */
+    const char *salvage_path;
     uint64_t generation;
     cli_event_stop_t stop;
     uint64_t prepare_ns; /* time spent before the start, for the report */

@@ -84,8 +84,8 @@ hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
          size_t *bytes)
 {
     const char *start = lines->room + lines->at;
-    bool returns = length > 0 && start[length - 1] == '\r';
-    *bytes = lines->passed + length - (returns ? 1 : 0);
+    bool has_return = length > 0 && start[length - 1] == '\r';
+    *bytes = lines->passed + length - (has_return ? 1 : 0);
     *text = *bytes > SKN_LINE_BYTES_MAX ? NULL : start;
     lines->at += length + ending;
     lines->passed = 0;

@@ -111,7 +111,7 @@ fit_one(const skn_model_run_t *run, const char *path, int64_t seed,
     char *old = NULL, *new = NULL;
     skn_model_t *begun = NULL;
     const skn_resume_t there = { .has_checkpoint = true };
-    skn_run_folder_t *folder = skn_run_folder_look(path, error);
+    skn_run_folder_t *folder = skn_run_folder_open_read_only(path, error);
     skn_status_t status =
         folder ? skn_trained_model(folder, &begun, error) : error->status;
     if (status == SKN_OK) {

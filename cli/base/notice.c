@@ -89,7 +89,7 @@ answered(cli_notice_t *notice, uint64_t now_ns)
 }
 
 bool
-cli_notice_look(cli_notice_t *notice, uint64_t now_ns, const char **source)
+cli_notice_check(cli_notice_t *notice, uint64_t now_ns, const char **source)
 {
     if (answered(notice, now_ns)) {
         *source = "command";

@@ -27,8 +27,8 @@ void cli_notice_init(cli_notice_t *notice, const char *file,
                      const char *command, double every_s);
 /* Whether there is a notice: then *source is "file" or "command". Never
  * waits. */
-bool cli_notice_look(cli_notice_t *notice, uint64_t now_ns,
-                     const char **source);
+bool cli_notice_check(cli_notice_t *notice, uint64_t now_ns,
+                      const char **source);
 /* Kills the command if it runs. */
 void cli_notice_fini(cli_notice_t *notice);
 

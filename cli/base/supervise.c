@@ -17,7 +17,7 @@
 
 #define WORKER_RESTARTS_MAX 5
 #define RESTART_SPAN_S 60
-#define KEEPER_TICK_MS 200
+#define PARENT_TICK_MS 200
 
 static void
 become_worker(pid_t parent, int note)
@@ -31,43 +31,43 @@ become_worker(pid_t parent, int note)
 }
 
 static cli_stop_news_t
-take_news(cli_stop_t *stop, const cli_keeper_t *keeper)
+take_news(cli_stop_t *stop, const cli_parent_work_t *parent)
 {
-    return cli_stop_wait(stop, keeper ? KEEPER_TICK_MS : -1);
+    return cli_stop_wait(stop, parent ? PARENT_TICK_MS : -1);
 }
 
 /* Waits for the worker and forwards requests to stop, from signals and from the
- * keeper; *wish becomes the keeper's last one. Returns the wait status. */
+ * parent; *wish becomes its last one. Returns the wait status. */
 static int
-watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
-      cli_polite_wish_t *wish)
+watch(pid_t worker, cli_stop_t *stop, const cli_parent_work_t *parent,
+      cli_yielding_wish_t *wish)
 {
     int status = 0;
-    *wish = CLI_POLITE_STAY;
+    *wish = CLI_YIELDING_STAY;
     for (;;) {
-        cli_stop_news_t news = take_news(stop, keeper);
+        cli_stop_news_t news = take_news(stop, parent);
         if (news == CLI_STOP_AT_ONCE)
             (void)kill(worker, SIGKILL);
         else if (news == CLI_STOP_ASKED)
             (void)kill(worker, cli_stop_word());
-        if (keeper && news != CLI_STOP_NOTHING) {
-            if (keeper->asked)
-                *keeper->asked = true;
-            keeper->hurry(keeper->state);
-            *wish = CLI_POLITE_STAY; /* a signal replaces the keeper's wish */
+        if (parent && news != CLI_STOP_NOTHING) {
+            if (parent->asked)
+                *parent->asked = true;
+            parent->hurry(parent->state);
+            *wish = CLI_YIELDING_STAY; /* a signal replaces its wish */
         }
         if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
-        if (!keeper || stop->asked_by)
+        if (!parent || stop->asked_by)
             continue;
-        cli_polite_wish_t now = keeper->look(keeper->state, worker);
-        if (now == CLI_POLITE_STAY || *wish == CLI_POLITE_LEAVE ||
+        cli_yielding_wish_t now = parent->step(parent->state, worker);
+        if (now == CLI_YIELDING_STAY || *wish == CLI_YIELDING_LEAVE ||
             now == *wish ||
-            (now == CLI_POLITE_GIVE_MEMORY && !keeper->gives_memory))
+            (now == CLI_YIELDING_GIVE_MEMORY && !parent->gives_memory))
             continue;
-        if (*wish == CLI_POLITE_STAY) {
+        if (*wish == CLI_YIELDING_STAY) {
             (void)kill(worker, cli_stop_word());
-            keeper->hurry(keeper->state);
+            parent->hurry(parent->state);
         }
         *wish = now;
     }
@@ -76,17 +76,17 @@ watch(pid_t worker, cli_stop_t *stop, const cli_keeper_t *keeper,
 /* Waits until others do not need the run's memory any more; false if a stop was
  * requested meanwhile, or the machine will be taken away. */
 static bool
-wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
+wait_for_memory(cli_stop_t *stop, const cli_parent_work_t *parent)
 {
     for (;;) {
-        if (take_news(stop, keeper) != CLI_STOP_NOTHING)
+        if (take_news(stop, parent) != CLI_STOP_NOTHING)
             return false;
-        switch (keeper->look(keeper->state, 0)) {
-        case CLI_POLITE_STAY:
+        switch (parent->step(parent->state, 0)) {
+        case CLI_YIELDING_STAY:
             return true;
-        case CLI_POLITE_LEAVE:
+        case CLI_YIELDING_LEAVE:
             return false;
-        case CLI_POLITE_GIVE_MEMORY:
+        case CLI_YIELDING_GIVE_MEMORY:
             break;
         }
     }
@@ -95,16 +95,16 @@ wait_for_memory(cli_stop_t *stop, const cli_keeper_t *keeper)
 /* Whether to restart a worker that has ended: it was stopped to return its
  * memory, before its run was done. */
 static bool
-goes_on(cli_stop_t *stop, const cli_keeper_t *keeper, cli_polite_wish_t wish,
-        int status)
+goes_on(cli_stop_t *stop, const cli_parent_work_t *parent,
+        cli_yielding_wish_t wish, int status)
 {
     bool early = WIFSIGNALED(status)
                      ? WTERMSIG(status) == cli_stop_word()
-                     : WEXITSTATUS(status) == 0 && keeper && *keeper->stopped;
-    if (keeper)
-        (void)keeper->look(keeper->state, 0);
-    return wish == CLI_POLITE_GIVE_MEMORY && early &&
-           wait_for_memory(stop, keeper);
+                     : WEXITSTATUS(status) == 0 && parent && *parent->stopped;
+    if (parent)
+        (void)parent->step(parent->state, 0);
+    return wish == CLI_YIELDING_GIVE_MEMORY && early &&
+           wait_for_memory(stop, parent);
 }
 
 static bool
@@ -210,10 +210,11 @@ cli_tell_early_end(const cli_call_t *call, bool begun)
 
 /* Reports that the run was asked to stop before there was anything to save. */
 static int
-report_early_end(const cli_call_t *call, const cli_keeper_t *keeper, bool begun)
+report_early_end(const cli_call_t *call, const cli_parent_work_t *parent,
+                 bool begun)
 {
-    if (keeper)
-        *keeper->stopped = true;
+    if (parent)
+        *parent->stopped = true;
     cli_tell_early_end(call, begun);
     return 0;
 }
@@ -246,10 +247,10 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
  * descriptor for a crash report of the worker; -1: none. */
 static int
 repeat(const cli_call_t *call, cli_work_t *work, void *job,
-       const volatile bool *begun, const cli_keeper_t *keeper, cli_stop_t *stop,
-       int note)
+       const volatile bool *begun, const cli_parent_work_t *parent,
+       cli_stop_t *stop, int note)
 {
-    cli_polite_wish_t wish;
+    cli_yielding_wish_t wish;
     time_t when[WORKER_RESTARTS_MAX] = { 0 };
     int restart_count = 0;
     const volatile bool *end_mark = cli_worker_end_mark();
@@ -260,17 +261,17 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         pid_t worker = start_worker(call, work, job, attempt, note);
         if (worker < 0)
             return skn_status_exit_code(SKN_NO_MEMORY);
-        int status = watch(worker, stop, keeper, &wish);
+        int status = watch(worker, stop, parent, &wish);
         if (WIFEXITED(status) && end_mark && !*end_mark)
             return report_exit(call, WEXITSTATUS(status), begun);
-        if (goes_on(stop, keeper, wish, status))
+        if (goes_on(stop, parent, wish, status))
             continue;
         if (WIFEXITED(status))
             return WEXITSTATUS(status);
         int number = WTERMSIG(status);
         describe_death(note, number, text, sizeof(text));
         if (number == cli_stop_word())
-            return report_early_end(call, keeper, begun && *begun);
+            return report_early_end(call, parent, begun && *begun);
         if (number == SIGPIPE) /* its output has no reader */
             return cli_output_end_unread();
         if (stop->asked_by || !begun || !*begun ||
@@ -285,22 +286,22 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
 
 int
 cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-              const volatile bool *begun, const cli_keeper_t *keeper)
+              const volatile bool *begun, const cli_parent_work_t *parent)
 {
     skn_error_t error = { 0 };
     cli_stop_t stop = {
-        .doing = begun || keeper ? "saving a checkpoint"
+        .doing = begun || parent ? "saving a checkpoint"
                                  : "finishing what has begun",
-        .insisting = begun || keeper ? "quit without saving" : "quit at once",
+        .insisting = begun || parent ? "quit without saving" : "quit at once",
         .json = call->json,
-        .leashed = keeper && keeper->leashed,
-        .leased = keeper && keeper->leased,
+        .leashed = parent && parent->leashed,
+        .leased = parent && parent->leased,
     };
     cli_output_outlive();
     if (cli_stop_open(&stop, &error) != SKN_OK)
         return cli_report(call, &error);
     int note = memfd_create("skein-crash", MFD_CLOEXEC);
-    int code = repeat(call, work, job, begun, keeper, &stop, note);
+    int code = repeat(call, work, job, begun, parent, &stop, note);
     if (note >= 0)
         (void)close(note);
     cli_stop_close(&stop);

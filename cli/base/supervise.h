@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "cli/base/polite.h"
+#include "cli/base/yielding.h"
 #include "cli/base/verb.h"
 
 /* The work of a worker; `attempt` is 0 the first time. Returns an exit code. */
@@ -18,11 +18,11 @@ typedef int cli_work_t(const cli_call_t *call, void *job, int attempt);
 
 /* The parent's own work beside the worker, several times a second, in its only
  * thread. */
-typedef struct cli_keeper {
-    /* Returns the keeper's wish. `worker` is 0 while there is none. A request
-     * for a clean end is forwarded once; a worker that was stopped for its
-     * memory is restarted when the request is withdrawn. */
-    cli_polite_wish_t (*look)(void *state, pid_t worker);
+typedef struct cli_parent_work {
+    /* Returns its wish for the worker; `worker` is 0 while there is none. A
+     * request for a clean end is forwarded once; a worker that was stopped for
+     * its memory is restarted when the request is withdrawn. */
+    cli_yielding_wish_t (*step)(void *state, pid_t worker);
     /* Called when the worker was asked to end; it may be halted. */
     void (*hurry)(void *state);
     void *state;
@@ -30,16 +30,16 @@ typedef struct cli_keeper {
     volatile bool *stopped; /* shared: the worker ended before it was done */
     bool *asked; /* set to true when a signal asks for an end; or NULL */
     bool leashed, leased; /* as in cli_stop_t */
-} cli_keeper_t;
+} cli_parent_work_t;
 
 /* Forks, before any other thread exists, and runs `work` in the child until it
  * exits by itself. Parent and child share `job` if it comes from
  * cli_shared_new. After a crash the worker is restarted only if *begun, which
  * is in such memory, is true: a worker that dies before it trained anything
- * would die again. NULL: a crash is reported, and there is no restart. `keeper`
+ * would die again. NULL: a crash is reported, and there is no restart. `parent`
  * may be NULL. */
 int cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
-                  const volatile bool *begun, const cli_keeper_t *keeper);
+                  const volatile bool *begun, const cli_parent_work_t *parent);
 
 /* Reports that the run was asked to stop before there was anything to save: at
  * its beginning, or (`begun`) after a worker had replaced one that died. */

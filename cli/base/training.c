@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/base/chosen.h"
+#include "cli/base/auto_report.h"
 #include "cli/base/follow.h"
 #include "cli/base/networks.h"
 #include "cli/base/process.h"
@@ -32,20 +32,20 @@ typedef struct job {
     char run_id[SKN_RUN_ID_BYTES];
     char link_id[SKN_RUN_ID_BYTES];
     const cli_training_t *training;
-    cli_polite_options_t polite; /* valid if `polite_known` */
-    volatile bool polite_known;
+    cli_yielding_options_t yielding; /* valid if `yielding_known` */
+    volatile bool yielding_known;
     volatile bool stopped; /* it was asked to stop before it was done */
     cli_outcome_t outcome; /* networks that are not trained here; without a
                             * path */
 } job_t;
 
-/* The parent's state for politeness. */
-typedef struct politeness {
+/* The parent's state for yielding. */
+typedef struct yielding {
     const cli_call_t *call;
     const job_t *job;
-    cli_polite_t *polite;
+    cli_yielding_t *yielding;
     bool tried;
-} politeness_t;
+} yielding_t;
 
 static void
 warn_shortfall(const cli_call_t *call, const skn_model_run_t *run)
@@ -104,7 +104,7 @@ cli_training_notes(const cli_call_t *call, const skn_plan_t *plan)
 static void
 print_chosen(skn_model_run_t *run)
 {
-    json_t *chosen = cli_chosen(&run->plan, run->model);
+    json_t *chosen = cli_auto_report(&run->plan, run->model);
     char *text =
         chosen ? json_dumps(chosen, JSON_COMPACT | JSON_REAL_PRECISION(12))
                : NULL;
@@ -118,8 +118,8 @@ print_chosen(skn_model_run_t *run)
 static void
 tell_chosen(skn_model_run_t *run)
 {
-    json_t *chosen = cli_chosen(&run->plan, run->model);
-    cli_chosen_print(chosen, stdout);
+    json_t *chosen = cli_auto_report(&run->plan, run->model);
+    cli_auto_report_print(chosen, stdout);
     json_decref(chosen);
 }
 
@@ -214,7 +214,7 @@ may_cut(const skn_model_run_t *run, const job_t *job)
 
 /* The start options of a run with several nodes. */
 static skn_start_options_t
-start_options(const skn_model_run_t *run, job_t *job, bool resumes)
+start_options(const skn_model_run_t *run, job_t *job, bool is_resume)
 {
     const skn_model_idle_t *idle = &run->model->idle;
     name_links(job);
@@ -224,10 +224,10 @@ start_options(const skn_model_run_t *run, job_t *job, bool resumes)
             run->model->node_count > 0 && job->run_id[0] ? job->link_id : NULL,
         .wait_s = job->training->wait_s,
         .data_hash = run->data_hash,
-        .resume = resumes,
+        .resume = is_resume,
         .predict = job->training->predict != NULL,
         .tells_traffic = job->training->lease,
-        .keeps = may_cut(run, job),
+        .keeps_state = may_cut(run, job),
         .send_bytes_per_s =
             idle->enabled ? (uint64_t)(idle->bandwidth * 1e6 / 8.0) : 0,
         .background = idle->enabled,
@@ -235,13 +235,13 @@ start_options(const skn_model_run_t *run, job_t *job, bool resumes)
 }
 
 static int
-go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
+go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool is_resume,
    uint64_t begin_ns)
 {
-    skn_start_options_t options = start_options(run, job, resumes);
+    skn_start_options_t options = start_options(run, job, is_resume);
     if (run->resume.finished) {
         announce_resume(call, run, job);
-        if (resumes)
+        if (is_resume)
             cli_warn(call, "this run has finished: nothing is trained",
                      "another model, or more epochs, is a run of its own, "
                      "with another checkpoint.path");
@@ -253,7 +253,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
     if (run->node == 0 && job->training->predict)
         cli_training_notes(call, &run->plan);
     if (run->node == 0 && !job->training->predict) {
-        if (resumes)
+        if (is_resume)
             announce_resume(call, run, job);
         if (run->left_nodes > 0)
             cli_warn(call,
@@ -272,7 +272,7 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool resumes,
         .stopped = &job->stopped,
         .leash = job->training->leash,
         .lease = job->training->lease,
-        .cut_path = may_cut(run, job) ? job->run_path : NULL,
+        .salvage_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
         .stop = { job->outcome.named ? NULL : job->run_path,
                   job->training->member },
@@ -291,40 +291,42 @@ leave_to_parent(void *shared, const skn_model_t *model)
                          strcmp(job->training->path, "-") != 0;
     if (!model->idle.enabled)
         return;
-    cli_polite_worker();
-    if (job->polite_known)
+    cli_yielding_worker();
+    if (job->yielding_known)
         return;
-    cli_polite_options_of(&model->idle, job->training->node == NULL,
-                          &job->polite);
+    cli_yielding_options_of(&model->idle, job->training->node == NULL,
+                            &job->yielding);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    job->polite_known = true;
+    job->yielding_known = true;
 }
 
-static cli_polite_wish_t
+static cli_yielding_wish_t
 look(void *state, pid_t worker)
 {
-    politeness_t *keeper = state;
+    yielding_t *yielding_state = state;
     skn_error_t error = { 0 };
-    if (!keeper->job->polite_known)
-        return CLI_POLITE_STAY;
+    if (!yielding_state->job->yielding_known)
+        return CLI_YIELDING_STAY;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (!keeper->polite && !keeper->tried) {
-        keeper->tried = true;
-        keeper->polite =
-            cli_polite_open(keeper->call, &keeper->job->polite, &error);
-        if (!keeper->polite)
-            cli_warn(keeper->call, error.text, "the run does not give way");
+    if (!yielding_state->yielding && !yielding_state->tried) {
+        yielding_state->tried = true;
+        yielding_state->yielding = cli_yielding_open(
+            yielding_state->call, &yielding_state->job->yielding, &error);
+        if (!yielding_state->yielding)
+            cli_warn(yielding_state->call, error.text,
+                     "the run does not give way");
     }
-    return keeper->polite ? cli_polite_step(keeper->polite, worker)
-                          : CLI_POLITE_STAY;
+    return yielding_state->yielding
+               ? cli_yielding_step(yielding_state->yielding, worker)
+               : CLI_YIELDING_STAY;
 }
 
 static void
 hurry(void *state)
 {
-    politeness_t *keeper = state;
-    if (keeper->polite)
-        cli_polite_hurry(keeper->polite);
+    yielding_t *yielding_state = state;
+    if (yielding_state->yielding)
+        cli_yielding_hurry(yielding_state->yielding);
 }
 
 /* Whether the result is joined from separately trained parts. */
@@ -337,17 +339,17 @@ has_parts(const skn_model_train_t *train)
 /* A folder with networks of an ensemble belongs to the ensemble until they are
  * joined: a run.json without a checkpoint there is the ensemble's. */
 static skn_status_t
-check_ensemble(const skn_model_run_t *run, const job_t *job, bool resumes,
+check_ensemble(const skn_model_run_t *run, const job_t *job, bool is_resume,
                skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
     bool begun = cli_networks_begun(job->run_path, 0);
-    if (begun && (!resumes || !has_parts(train))) {
+    if (begun && (!is_resume || !has_parts(train))) {
         (void)skn_fail(error, SKN_CANNOT_CREATE,
                        "%.200s holds networks that are not joined",
                        job->run_path);
         return skn_fail_hint(error, SKN_CANNOT_CREATE, "%s",
-                             resumes
+                             is_resume
                                  ? "give the train.ensemble and "
                                    "train.ranker_trees that it was begun with, "
                                    "or another folder"
@@ -392,7 +394,7 @@ tell_whole(const cli_call_t *call, skn_model_run_t *run)
  * the folder has a run of a single network. */
 static skn_status_t
 leave_ensemble(const cli_call_t *call, skn_model_run_t *run, job_t *job,
-               bool resumes, bool *left, skn_error_t *error)
+               bool is_resume, bool *left, skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
     bool begun = cli_networks_begun(job->run_path, 0);
@@ -403,7 +405,7 @@ leave_ensemble(const cli_call_t *call, skn_model_run_t *run, job_t *job,
     if (status != SKN_OK || !job->training->outcome ||
         run->resume.has_checkpoint || (run->resume.has_run && !begun))
         return status;
-    status = check_ensemble(run, job, resumes, error);
+    status = check_ensemble(run, job, is_resume, error);
     *left = status == SKN_OK && has_parts(train);
     if (*left) {
         job->outcome = (cli_outcome_t){
@@ -415,7 +417,7 @@ leave_ensemble(const cli_call_t *call, skn_model_run_t *run, job_t *job,
         };
         tell_whole(call, run);
         status =
-            skn_run_config_keep(job->run_path, &run->whole, resumes, error);
+            skn_run_config_keep(job->run_path, &run->whole, is_resume, error);
     }
     return status;
 }
@@ -489,21 +491,21 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         }
         memcpy(job->run_id, training->run_id, sizeof(job->run_id));
     }
-    politeness_t keeper = { .call = call, .job = job };
+    yielding_t yielding_state = { .call = call, .job = job };
     bool asked = false;
-    const cli_keeper_t keeps = { .look = look,
-                                 .hurry = hurry,
-                                 .state = &keeper,
-                                 .gives_memory = training->node == NULL,
-                                 .stopped = &job->stopped,
-                                 .asked = &asked,
-                                 .leashed = training->leash,
-                                 .leased = training->lease };
+    const cli_parent_work_t parent = { .step = look,
+                                       .hurry = hurry,
+                                       .state = &yielding_state,
+                                       .gives_memory = training->node == NULL,
+                                       .stopped = &job->stopped,
+                                       .asked = &asked,
+                                       .leashed = training->leash,
+                                       .leased = training->lease };
     /* The death of one node ends the run, because the other nodes depend on its
      * state: no restart. */
     int code = cli_supervise(call, work, job,
-                             training->node ? NULL : &job->begun, &keeps);
-    cli_polite_close(&keeper.polite);
+                             training->node ? NULL : &job->begun, &parent);
+    cli_yielding_close(&yielding_state.yielding);
     if (training->stopped)
         *training->stopped = job->stopped;
     if (training->outcome) {

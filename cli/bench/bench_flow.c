@@ -49,8 +49,8 @@ static seen_t seen[RECEIVERS_MAX];
 typedef struct shape {
     const char *name, *pattern;
     uint32_t senders, receivers;
-    uint32_t acks; /* acknowledgements for one message of each sender */
-    bool collects; /* senders must send the same batches */
+    uint32_t acks;     /* acknowledgements for one message of each sender */
+    bool must_collect; /* senders must send the same batches */
 } shape_t;
 
 static const shape_t shapes[] = {
@@ -224,7 +224,7 @@ draw(const shape_t *shape, size_t bytes, uint64_t count, bool paced, char *text,
         "credit: %d%s }\n",
         shape->senders, bytes, paced ? shape->acks : 0, count,
         gather ? "flow_gatherer" : "flow_receiver", shape->receivers,
-        shape->collects && !gather ? shape->senders : 1, shape->pattern,
+        shape->must_collect && !gather ? shape->senders : 1, shape->pattern,
         paced ? 1 : CREDIT, scatter ? ", key: key, bounds: [0, 1, 2, 3]" : "");
     if (paced && used > 0)
         (void)snprintf(text + used, text_bytes - (size_t)used,
@@ -325,12 +325,13 @@ measure(const shape_t *shape, size_t bytes, uint64_t *count, figures_t *figures,
     double run_ns[RUNS];
     skn_status_t status = SKN_OK;
     for (int k = 0; k < RUNS && status == SKN_OK; k++) {
-        status = run(shape, bytes, shape->collects ? *count : 0, false, error);
+        status =
+            run(shape, bytes, shape->must_collect ? *count : 0, false, error);
         run_ns[k] = ns_each();
     }
     if (status != SKN_OK)
         return status;
-    if (shape->senders > 1 && !shape->collects) {
+    if (shape->senders > 1 && !shape->must_collect) {
         *count = handled() / shape->senders / (bytes > 65536 ? 16 : 1) + 1;
     }
     median_of_runs(run_ns, figures);

@@ -1,8 +1,9 @@
 /* bench_products.c - measures the matrix products of a training step.
  *
- * They have the layouts that actors/output/strips.c, look.c and dense.c use.
- * Rows of the output layer are gathered from a table far larger than a cache,
- * and each call takes different ones.  SPDX-License-Identifier: Apache-2.0 */
+ * They have the layouts that actors/output/strips.c, rank_all.c and dense.c
+ * use. Rows of the output layer are gathered from a table far larger than a
+ * cache, and each call takes different ones.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "actors/output/strips.h"

@@ -1,6 +1,6 @@
 /* doctor.c - skein doctor: prints what on this machine breaks or slows a run.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/doctor/doctor_look.h"
+#include "cli/doctor/doctor_examine.h"
 #include "cli/base/verbs.h"
 
 static const char *const words[] = {
@@ -37,7 +37,7 @@ static int
 doctor_run(const cli_call_t *call)
 {
     static cli_finding_t findings[CLI_FINDINGS_MAX]; /* 12 KiB */
-    size_t count = cli_look("", findings), tally[3] = { 0 };
+    size_t count = cli_examine("", findings), tally[3] = { 0 };
     for (size_t k = 0; k < count; k++) {
         print_finding(call, &findings[k]);
         tally[findings[k].health]++;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/base/process.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "formats/text/json_text.h"
 #include "topology/model/settings.h"
 
@@ -102,7 +102,7 @@ ask(const cli_admission_t *admission, uint32_t member, bool other)
 static bool
 lives(const cli_admission_t *admission, uint32_t member)
 {
-    return admission->member[member].stands &&
+    return admission->member[member].is_connected &&
            skn_membership_hears(admission->membership, member);
 }
 
@@ -112,8 +112,8 @@ let_in(cli_admission_t *admission, uint32_t member, const json_t *hello)
     struct cli_admitted *admitted = &admission->member[member];
     if (!skn_control_admit(admission->control, member))
         return false;
-    admitted->incarnation = cli_talk_number(hello, "incarnation");
-    admitted->stands = true;
+    admitted->incarnation = cli_control_number(hello, "incarnation");
+    admitted->is_connected = true;
     admitted->told[0] = '\0';
     drop(admitted);
     return true;
@@ -124,7 +124,8 @@ take_other(cli_admission_t *admission, uint32_t member, const json_t *hello,
            uint64_t now_ns)
 {
     struct cli_admitted *admitted = &admission->member[member];
-    bool same = cli_talk_number(hello, "incarnation") == admitted->incarnation;
+    bool same =
+        cli_control_number(hello, "incarnation") == admitted->incarnation;
     if (same || !lives(admission, member))
         return let_in(admission, member, hello);
     drop(admitted);
@@ -174,7 +175,7 @@ cli_admission_take(cli_admission_t *admission,
         return refuse(admission, member, arrival->other, &why, news);
     if (arrival->other)
         return take_other(admission, member, message, now_ns);
-    admitted->incarnation = cli_talk_number(message, "incarnation");
+    admitted->incarnation = cli_control_number(message, "incarnation");
     return admitted->waiting && lives(admission, member)
                ? refuse_waiting(admission, member, news)
                : true;
@@ -194,7 +195,7 @@ cli_admission_complains(cli_admission_t *admission, uint32_t member,
 void
 cli_admission_lost(cli_admission_t *admission, uint32_t member)
 {
-    admission->member[member].stands = false;
+    admission->member[member].is_connected = false;
 }
 
 json_t *
@@ -225,7 +226,7 @@ cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
 void
 cli_admission_refused(const json_t *order, skn_error_t *error)
 {
-    cli_talk_error(order, error);
+    cli_control_error(order, error);
     if (error->status == SKN_OK)
         error->status = SKN_BAD_CONFIG;
 }

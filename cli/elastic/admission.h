@@ -31,7 +31,7 @@ typedef struct cli_admission {
     struct cli_admitted {
         char told[SKN_ERROR_TEXT_BYTES + 16]; /* reported refusal */
         uint64_t incarnation;  /* of the admitted process; 0: none was */
-        bool stands;           /* its connection is open */
+        bool is_connected;     /* its connection is open */
         json_t *waiting;       /* the hello of a second process, or NULL */
         uint64_t asked_ns;     /* when the admitted process was asked */
         uint64_t complaint_ns; /* time of the last warning */

@@ -135,7 +135,7 @@ start_predictor(cli_ask_t *ask, skn_error_t *error)
     if (!ask->labels[0])
         arguments[6] = NULL;
     ask->process = (cli_up_node_t){
-        .name = "ask", .ssh = "", .leash = -1, .dies_with_us = true
+        .name = "ask", .ssh = "", .leash = -1, .must_die_with_us = true
     };
     ask->process.out.descriptor = ask->process.err.descriptor = -1;
     skn_status_t status = cli_up_start(&ask->process, arguments, error);

@@ -92,8 +92,8 @@ carry_out(skn_balance_verdict_t verdict, skn_balance_t *balance,
           skn_membership_t *membership, uint64_t now_ns)
 {
     if (verdict.kind == SKN_BALANCE_DEAL ||
-        skn_membership_spare(membership, verdict.node,
-                             now_ns + verdict.for_ms * 1000000u))
+        skn_membership_leave_out(membership, verdict.node,
+                                 now_ns + verdict.for_ms * 1000000u))
         return true;
     skn_balance_need(balance, verdict.node);
     skn_balance_begin(balance, skn_membership_members(membership), now_ns);

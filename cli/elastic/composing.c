@@ -1,4 +1,4 @@
-/* composing.c - collects members' cuts and composes a checkpoint from them.
+/* composing.c - collects members' salvages and composes a checkpoint from them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/composing.h"
 
@@ -10,7 +10,7 @@ void
 cli_composing_fini(cli_composing_t *composing)
 {
     for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
-        skn_cut_fini(&composing->cut[k]);
+        skn_salvage_fini(&composing->salvage[k]);
     json_decref(composing->text);
     *composing = (cli_composing_t){ 0 };
 }
@@ -21,23 +21,24 @@ cli_composing_take(cli_composing_t *composing, uint32_t member,
 {
     const json_t *text = json_object_get(message, "cut");
     skn_error_t nothing = { 0 };
-    skn_cut_fini(&composing->cut[member]);
+    skn_salvage_fini(&composing->salvage[member]);
     if (json_is_string(text))
-        (void)skn_cut_parse(json_string_value(text), json_string_length(text),
-                            &composing->cut[member], &nothing);
+        (void)skn_salvage_parse(json_string_value(text),
+                                json_string_length(text),
+                                &composing->salvage[member], &nothing);
 }
 
 static size_t
 list_cuts(const cli_composing_t *composing, uint64_t set, uint64_t generation,
-          const char *run_id, const skn_cut_t *list[SKN_CLUSTER_NODES_MAX])
+          const char *run_id, const skn_salvage_t *list[SKN_CLUSTER_NODES_MAX])
 {
     size_t count = 0;
     for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
-        const skn_cut_t *cut = &composing->cut[k];
-        if ((set & ((uint64_t)1 << k)) && cut->part.file_count > 0 &&
-            cut->generation == generation &&
-            strcmp(cut->part.run_id, run_id) == 0)
-            list[count++] = cut;
+        const skn_salvage_t *salvage = &composing->salvage[k];
+        if ((set & ((uint64_t)1 << k)) && salvage->part.file_count > 0 &&
+            salvage->generation == generation &&
+            strcmp(salvage->part.run_id, run_id) == 0)
+            list[count++] = salvage;
     }
     return count;
 }
@@ -47,21 +48,21 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
                      uint64_t generation, const skn_held_t *held,
                      const cli_manifests_t *manifests, skn_point_t *point)
 {
-    const skn_cut_t *list[SKN_CLUSTER_NODES_MAX];
+    const skn_salvage_t *list[SKN_CLUSTER_NODES_MAX];
     skn_manifest_t base = { 0 };
     skn_json_text_t text = { 0 };
-    skn_cut_sum_t sum;
+    skn_salvage_sum_t sum;
     skn_error_t nothing = { 0 };
     size_t count = list_cuts(composing, set, generation, held->run_id, list);
     /* Look it up by seal and not by batch: a composed checkpoint may have the
      * batch of a checkpoint that is not whole. */
     const json_t *manifest = cli_manifests_sealed(manifests, held->seal);
-    bool chosen =
-        count > 0 && manifest && !held->finished &&
-        skn_manifest_parse("", json_string_value(manifest),
-                           json_string_length(manifest), &base,
-                           &nothing) == SKN_OK &&
-        skn_cut_compose(&base, list, count, &sum, &text, &nothing) == SKN_OK;
+    bool chosen = count > 0 && manifest && !held->finished &&
+                  skn_manifest_parse("", json_string_value(manifest),
+                                     json_string_length(manifest), &base,
+                                     &nothing) == SKN_OK &&
+                  skn_salvage_compose(&base, list, count, &sum, &text,
+                                      &nothing) == SKN_OK;
     json_t *composed = chosen ? json_stringn(text.bytes, text.count) : NULL;
     if (composed) {
         json_decref(composing->text);
@@ -82,7 +83,7 @@ void
 cli_composing_tell(const cli_composing_t *composing, uint64_t generation,
                    bool json)
 {
-    const skn_cut_sum_t *sum = &composing->sum;
+    const skn_salvage_sum_t *sum = &composing->sum;
     if (json)
         (void)printf(
             "{\"event\":\"partial\",\"generation\":%" PRIu64

@@ -1,7 +1,7 @@
-/* composing.h - collects members' cuts and composes a checkpoint from them.
+/* composing.h - collects members' salvages and composes a checkpoint from them.
  *
- * A run with `recovery: partial` continues from it: survivors' cuts over the
- * newest checkpoint (formats/checkpoint/cut.h).
+ * A run with `recovery: partial` continues from it: survivors' salvages over
+ * the newest checkpoint (formats/checkpoint/salvage.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_COMPOSING_H
 #define CLI_ELASTIC_COMPOSING_H
@@ -9,25 +9,26 @@
 #include <jansson.h>
 
 #include "cli/elastic/manifests.h"
-#include "formats/checkpoint/cut.h"
+#include "formats/checkpoint/salvage.h"
 #include "formats/checkpoint/held.h"
 #include "topology/elastic/membership.h"
 
 /* { 0 } is empty. */
 typedef struct cli_composing {
-    skn_cut_t cut[SKN_CLUSTER_NODES_MAX]; /* newest of each; no files: none */
-    json_t *text;      /* the manifest that was composed last */
-    skn_cut_sum_t sum; /* and its totals */
+    skn_salvage_t
+        salvage[SKN_CLUSTER_NODES_MAX]; /* newest of each; no files: none */
+    json_t *text;          /* the manifest that was composed last */
+    skn_salvage_sum_t sum; /* and its totals */
 } cli_composing_t;
 
 void cli_composing_fini(cli_composing_t *composing);
-/* Keeps the cut in a member's message `holds`, if it is sound, in place of the
- * member's earlier one. */
+/* Keeps the salvage in a member's message `holds`, if it is sound, in place of
+ * the member's earlier one. */
 void cli_composing_take(cli_composing_t *composing, uint32_t member,
                         const json_t *message);
-/* Composes the cuts that members of `set` have made of `generation` with
+/* Composes the salvages that members of `set` have made of `generation` with
  * `held`, the newest checkpoint that they hold together, whose manifest is
- * among `manifests`. False, with *point unchanged, if no cut is newer or
+ * among `manifests`. False, with *point unchanged, if no salvage is newer or
  * composing fails. */
 bool cli_composing_choose(cli_composing_t *composing, uint64_t set,
                           uint64_t generation, const skn_held_t *held,

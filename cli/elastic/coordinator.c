@@ -15,18 +15,18 @@
 #include <unistd.h>
 
 #include "cli/elastic/admission.h"
-#include "cli/base/again.h"
+#include "cli/base/resume_command.h"
 #include "cli/elastic/balancing.h"
 #include "cli/elastic/composing.h"
-#include "cli/elastic/doubts.h"
+#include "cli/elastic/bad_checkpoints.h"
 #include "cli/base/events.h"
-#include "cli/elastic/harvested.h"
-#include "cli/elastic/lookout.h"
-#include "cli/elastic/orders.h"
+#include "cli/elastic/harvest_report.h"
+#include "cli/elastic/member_rates.h"
+#include "cli/elastic/duty_messages.h"
 #include "cli/base/process.h"
 #include "cli/elastic/run_journal.h"
 #include "cli/base/stop.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "cli/base/verbs.h"
 #include "formats/text/json_text.h"
 #include "topology/elastic/membership.h"
@@ -62,7 +62,7 @@ typedef struct cluster {
     cli_run_journal_t journal;
     skn_membership_t *membership;
     skn_harvest_t *harvest;
-    cli_lookout_t lookout;
+    cli_member_rates_t rates;
     skn_balance_t *balance;
     uint64_t balanced; /* the generation that it compares */
     member_holding_t holding[SKN_CLUSTER_NODES_MAX];
@@ -71,7 +71,7 @@ typedef struct cluster {
     cli_admission_t admission;
     char seal[SKN_HASH_TEXT_BYTES]; /* seal of the checkpoint chosen last */
     uint64_t from_batch;            /* its batch */
-    cli_doubts_t doubts;
+    cli_bad_checkpoints_t bad_checkpoints;
     cli_stop_t stop;
     bool leash;
     uint64_t over_ns; /* since when there is nothing left to do; 0: not yet */
@@ -91,7 +91,7 @@ say(cluster_t *coordinator, const char *text)
     json_t *event = json_pack(
         "{ss sI so ss}", "event", "membership", "generation",
         (json_int_t)skn_membership_generation(coordinator->membership),
-        "members", cli_talk_names(coordinator->model, set), "text", text);
+        "members", cli_node_names(coordinator->model, set), "text", text);
     cli_event_put(event);
 }
 
@@ -100,7 +100,7 @@ harvested(const cluster_t *coordinator)
 {
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
-    return cli_harvested_json(&sum);
+    return cli_harvest_report_json(&sum);
 }
 
 /* --- checkpoints that members hold --------------------------------------- */
@@ -123,8 +123,8 @@ take_holds(cluster_t *coordinator, uint32_t member, const json_t *message)
     skn_error_t error = { 0 };
     skn_held_free(&holding->list, holding->count);
     holding->count = 0;
-    if (cli_talk_take_holds(message, &holding->list, &holding->count, &error) !=
-        SKN_OK) {
+    if (cli_control_take_holds(message, &holding->list, &holding->count,
+                               &error) != SKN_OK) {
         cli_warn(coordinator->call, error.text, coordinator->names[member]);
         return;
     }
@@ -149,9 +149,9 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     }
     if (lists == 0)
         return SKN_NO_INPUT;
-    const skn_held_t *held =
-        skn_held_choose(holders, count, coordinator->journal.run_id,
-                        coordinator->doubts.seal, coordinator->doubts.count);
+    const skn_held_t *held = skn_held_choose(
+        holders, count, coordinator->journal.run_id,
+        coordinator->bad_checkpoints.seal, coordinator->bad_checkpoints.count);
     if (!held) {
         skn_held_none(holders, count, error);
         return SKN_UNAVAILABLE;
@@ -178,7 +178,7 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 static json_t *
 message_of(const cluster_t *coordinator, const skn_duty_t *duty)
 {
-    const cli_orders_t orders = {
+    const cli_duty_messages_t orders = {
         .model = coordinator->model,
         .keys = coordinator->keys,
         .run_id = coordinator->journal.run_id,
@@ -187,9 +187,9 @@ message_of(const cluster_t *coordinator, const skn_duty_t *duty)
         .balance = coordinator->balance,
         .composed = coordinator->composing.text,
         .fault = skn_membership_fault(coordinator->membership, duty->member),
-        .how = cli_orders_how(coordinator->membership),
+        .how = cli_duty_messages_how(coordinator->membership),
     };
-    return cli_orders_message(&orders, duty);
+    return cli_duty_messages_message(&orders, duty);
 }
 
 static void
@@ -198,7 +198,7 @@ carry_out(cluster_t *coordinator)
     skn_duty_t order;
     skn_error_t nothing = { 0 };
     while (skn_membership_next(coordinator->membership, &order)) {
-        if (order.kind == SKN_DUTY_TELL)
+        if (order.kind == SKN_DUTY_REPORT)
             say(coordinator, order.text);
         else if (order.kind == SKN_DUTY_RECORD) {
             /* Drop them only now: members do not send a manifest that they were
@@ -214,9 +214,9 @@ carry_out(cluster_t *coordinator)
                 &coordinator->journal,
                 json_pack("{sI so so* sI sI sb sb so so}", "generation",
                           (json_int_t)order.generation, "members",
-                          cli_talk_names(coordinator->model, order.set),
+                          cli_node_names(coordinator->model, order.set),
                           "serving",
-                          order.serving ? cli_talk_names(coordinator->model,
+                          order.serving ? cli_node_names(coordinator->model,
                                                          order.serving)
                                         : NULL,
                           "batch", (json_int_t)order.point.batch, "layout",
@@ -231,8 +231,8 @@ carry_out(cluster_t *coordinator)
         } else if (coordinator->journal.broken.status == SKN_OK)
             /* If it does not arrive, the member is silent, and is found
              * dead. */
-            (void)cli_talk_send(coordinator->control, order.member,
-                                message_of(coordinator, &order), &nothing);
+            (void)cli_control_send(coordinator->control, order.member,
+                                   message_of(coordinator, &order), &nothing);
     }
 }
 
@@ -242,8 +242,8 @@ static void
 take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_error_t error = { 0 };
-    skn_ending_t ending = cli_talk_ending(message, &error);
-    uint64_t generation = cli_talk_number(message, "generation");
+    skn_ending_t ending = cli_control_ending(message, &error);
+    uint64_t generation = cli_control_number(message, "generation");
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
     if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
@@ -252,8 +252,8 @@ take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
     if (ending == SKN_ENDING_FAILED && phase == SKN_CLUSTER_RUNNING &&
         skn_membership_batch(coordinator->membership) ==
             coordinator->from_batch &&
-        cli_doubts_add(&coordinator->doubts, coordinator->seal, generation,
-                       error.status))
+        cli_bad_checkpoints_add(&coordinator->bad_checkpoints,
+                                coordinator->seal, generation, error.status))
         say(coordinator, "the newest checkpoint cannot be read: it is passed "
                          "over for an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
@@ -263,25 +263,26 @@ take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
 static void
 take_hello(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
-    uint64_t version = cli_talk_number(message, "version");
-    uint64_t incarnation = cli_talk_number(message, "incarnation");
+    uint64_t version = cli_control_number(message, "version");
+    uint64_t incarnation = cli_control_number(message, "incarnation");
     char text[160];
-    if (version >= CLI_TALK_VERSION_MIN && version <= CLI_TALK_VERSION + 1) {
+    if (version >= CLI_CONTROL_VERSION_MIN &&
+        version <= CLI_CONTROL_VERSION + 1) {
         skn_membership_hello(coordinator->membership, member, incarnation,
-                             cli_talk_number(message, "generation"),
+                             cli_control_number(message, "generation"),
                              skn_monotonic_ns());
         skn_membership_newest(coordinator->membership, member,
-                              cli_talk_number(message, "newest"));
+                              cli_control_number(message, "newest"));
         skn_harvest_hello(coordinator->harvest, member, incarnation,
-                          (uint32_t)cli_talk_number(message, "cores"),
+                          (uint32_t)cli_control_number(message, "cores"),
                           skn_monotonic_ns());
-        cli_lookout_hello(&coordinator->lookout, member);
+        cli_member_rates_hello(&coordinator->rates, member);
         return;
     }
     (void)snprintf(text, sizeof(text),
                    "%.64s speaks version %" PRIu64
                    " of what members say, this is version %d: it stays out",
-                   coordinator->names[member], version, CLI_TALK_VERSION);
+                   coordinator->names[member], version, CLI_CONTROL_VERSION);
     cli_warn(coordinator->call, text, "install the same skein on both");
 }
 
@@ -289,28 +290,28 @@ static void
 take_pulse(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     skn_membership_t *membership = coordinator->membership;
-    uint64_t generation = cli_talk_number(message, "generation");
+    uint64_t generation = cli_control_number(message, "generation");
     uint64_t now_ns = skn_monotonic_ns();
     const skn_harvest_pulse_t pulse = {
-        .generation = cli_talk_number(message, "worked"),
-        .batch = cli_talk_number(message, "batch"),
-        .busy_ns = cli_talk_number(message, "busy_ns"),
-        .cpu_ns = cli_talk_number(message, "cpu_ns"),
-        .sent_bytes = cli_talk_number(message, "sent_bytes"),
+        .generation = cli_control_number(message, "worked"),
+        .batch = cli_control_number(message, "batch"),
+        .busy_ns = cli_control_number(message, "busy_ns"),
+        .cpu_ns = cli_control_number(message, "cpu_ns"),
+        .sent_bytes = cli_control_number(message, "sent_bytes"),
     };
     skn_membership_pulse(membership, member, generation, pulse.batch, now_ns);
     skn_membership_room(membership, member,
-                        cli_talk_number(message, "room_bytes"), now_ns);
+                        cli_control_number(message, "room_bytes"), now_ns);
     skn_harvest_pulse(coordinator->harvest, member, &pulse, now_ns);
-    cli_lookout_pulse(&coordinator->lookout, member, &pulse, now_ns);
+    cli_member_rates_pulse(&coordinator->rates, member, &pulse, now_ns);
     if (generation == coordinator->balanced)
         skn_balance_load(coordinator->balance, member,
-                         cli_talk_number(message, "load_us"),
-                         cli_talk_number(message, "load_at_us"),
+                         cli_control_number(message, "load_us"),
+                         cli_control_number(message, "load_at_us"),
                          skn_membership_batch(membership));
-    json_int_t number = (json_int_t)cli_talk_number(message, "pulse");
+    json_int_t number = (json_int_t)cli_control_number(message, "pulse");
     if (skn_membership_hears(membership, member))
-        (void)cli_talk_send(
+        (void)cli_control_send(
             coordinator->control, member,
             json_pack("{ss sI}", "order", "heard", "pulse", number), NULL);
 }
@@ -319,7 +320,7 @@ static void
 take_misses(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     uint64_t set =
-        cli_talk_set(coordinator->model, json_object_get(message, "nodes"));
+        cli_node_set(coordinator->model, json_object_get(message, "nodes"));
     skn_membership_misses(coordinator->membership, member, set,
                           skn_monotonic_ns());
 }
@@ -330,11 +331,11 @@ static void
 take_saved(cluster_t *coordinator, uint32_t member, const json_t *message)
 {
     cli_run_journal_t *journal = &coordinator->journal;
-    uint64_t batch = cli_talk_number(message, "batch");
+    uint64_t batch = cli_control_number(message, "batch");
     uint64_t set =
         skn_membership_members(coordinator->membership) | journal->members;
     uint64_t in = json_object_get(message, "generation")
-                      ? cli_talk_number(message, "generation")
+                      ? cli_control_number(message, "generation")
                       : skn_membership_generation(coordinator->membership);
     if (!(set >> member & 1u) || in < journal->saved_in ||
         (in == journal->saved_in && batch <= journal->saved_batch))
@@ -413,8 +414,8 @@ take_arrivals(cluster_t *coordinator)
                                 skn_monotonic_ns());
         } else if (arrival.kind == SKN_CONTROL_STRANGER)
             cli_warn(coordinator->call, arrival.frame.at,
-                     "the coordinator's door");
-        else if ((message = cli_talk_read(arrival.frame, &error)))
+                     "the coordinator's connection guard");
+        else if ((message = cli_control_read(arrival.frame, &error)))
             take_word(coordinator, &arrival, message);
         else if (cli_admission_complains(&coordinator->admission,
                                          arrival.member, skn_monotonic_ns()))
@@ -479,8 +480,8 @@ tell_nodes(cluster_t *coordinator)
 {
     if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
         return;
-    json_t *event = cli_lookout_event(
-        &coordinator->lookout, coordinator->membership, coordinator->balance,
+    json_t *event = cli_member_rates_event(
+        &coordinator->rates, coordinator->membership, coordinator->balance,
         coordinator->names, coordinator->count, skn_monotonic_ns());
     cli_event_put(event);
 }
@@ -559,7 +560,8 @@ open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
         .saved_batch = journal->saved_batch,
         .saved_here =
             journal->saved_in > 0 && journal->saved_in == journal->generation,
-        .copies = copies < CLI_TALK_COPIES_MIN ? CLI_TALK_COPIES_MIN : copies,
+        .copies =
+            copies < CLI_CONTROL_COPIES_MIN ? CLI_CONTROL_COPIES_MIN : copies,
         .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
         .undialled = skn_model_undialled(model),
     };
@@ -603,7 +605,7 @@ open_all(cluster_t *coordinator, skn_error_t *error)
         .keys = coordinator->own,
         .member_keys = coordinator->keys,
         .member_count = coordinator->count,
-        .admits = true,
+        .needs_admission = true,
     };
     coordinator->control = skn_control_listen(&line, error);
     coordinator->admission.control = coordinator->control;
@@ -652,12 +654,12 @@ finish(cluster_t *coordinator)
                                    "coordinator is started again"
                                  : "the run is done");
         if (stopped && !coordinator->call->json)
-            cli_again_tell(coordinator->call, "to go on:", NULL);
+            cli_resume_command_print(coordinator->call, "to go on:", NULL);
     }
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
     if (over)
-        cli_harvested_tell(&sum, coordinator->call->json);
+        cli_harvest_report_put(&sum, coordinator->call->json);
     if (status != SKN_OK)
         return cli_report(coordinator->call, &error);
     return over ? 0 : cli_stop_code(&coordinator->stop, 0);

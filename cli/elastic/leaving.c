@@ -22,9 +22,9 @@ cli_leaving_fini(cli_leaving_t *leaving)
 }
 
 static uint32_t
-nodes_of(const cli_crew_t *crew)
+nodes_of(const cli_local_cluster_t *cluster)
 {
-    return (uint32_t)crew->model->node_count;
+    return (uint32_t)cluster->model->node_count;
 }
 
 static uint64_t
@@ -40,25 +40,25 @@ cli_leaving_waits(const cli_leaving_t *leaving)
 }
 
 bool
-cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew, uint64_t *random,
-                 uint64_t batch)
+cli_leaving_tell(cli_leaving_t *leaving, cli_local_cluster_t *cluster,
+                 uint64_t *random, uint64_t batch)
 {
-    uint32_t nodes = nodes_of(crew), running = 0;
+    uint32_t nodes = nodes_of(cluster), running = 0;
     uint32_t left = leaving->together > 1 ? leaving->together : 1;
     for (uint32_t k = 0; k < nodes; k++)
-        running += crew->process[k + 1].process > 0;
+        running += cluster->process[k + 1].process > 0;
     if (running < left)
         return false;
     leaving->set = leaving->ended = 0;
     leaving->told_ns = skn_monotonic_ns();
     leaving->batch = batch;
     for (uint32_t k = 0; left > 0; k = (k + 1) % nodes) {
-        bool takes = cli_random(random) % nodes < left;
-        if (!takes || (leaving->set & bit(k)) ||
-            crew->process[k + 1].process <= 0)
+        bool is_taken = cli_random(random) % nodes < left;
+        if (!is_taken || (leaving->set & bit(k)) ||
+            cluster->process[k + 1].process <= 0)
             continue;
-        cli_crew_dismiss(crew, k + 1,
-                         1 + (uint32_t)(cli_random(random) % AWAY_MS_MAX));
+        cli_local_cluster_dismiss(
+            cluster, k + 1, 1 + (uint32_t)(cli_random(random) % AWAY_MS_MAX));
         leaving->set |= bit(k);
         left--;
     }
@@ -68,10 +68,11 @@ cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew, uint64_t *random,
 /* --- the copies that must remain ------------------------------------------ */
 
 static void
-path_of(const cli_crew_t *crew, uint32_t node, char *path, size_t path_bytes)
+path_of(const cli_local_cluster_t *cluster, uint32_t node, char *path,
+        size_t path_bytes)
 {
-    (void)snprintf(path, path_bytes, "%s/%s", crew->path,
-                   crew->model->nodes[node].name);
+    (void)snprintf(path, path_bytes, "%s/%s", cluster->path,
+                   cluster->model->nodes[node].name);
 }
 
 /* Finds the newest checkpoint of which `copies` holders have each part. */
@@ -113,7 +114,7 @@ judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
 }
 
 static skn_status_t
-check_copies(const cli_leaving_t *leaving, const cli_crew_t *crew,
+check_copies(const cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
              skn_error_t *error)
 {
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
@@ -121,8 +122,8 @@ check_copies(const cli_leaving_t *leaving, const cli_crew_t *crew,
     skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
     size_t count = 0;
     skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < nodes_of(crew) && status == SKN_OK; k++) {
-        path_of(crew, k, path, sizeof(path));
+    for (uint32_t k = 0; k < nodes_of(cluster) && status == SKN_OK; k++) {
+        path_of(cluster, k, path, sizeof(path));
         status =
             skn_held_list(path, &held[count], &holders[count].count, error);
         holders[count].held = held[count];
@@ -151,27 +152,27 @@ note_seconds(cli_leaving_t *leaving, skn_error_t *error)
 }
 
 skn_status_t
-cli_leaving_turn(cli_leaving_t *leaving, const cli_crew_t *crew,
+cli_leaving_turn(cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
                  skn_error_t *error)
 {
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
     skn_status_t status = SKN_OK;
-    bool all = leaving->together >= nodes_of(crew);
+    bool all = leaving->together >= nodes_of(cluster);
     if (!cli_leaving_waits(leaving))
         return SKN_OK;
-    for (uint32_t k = 0; k < nodes_of(crew) && status == SKN_OK; k++) {
+    for (uint32_t k = 0; k < nodes_of(cluster) && status == SKN_OK; k++) {
         if (!(leaving->set & ~leaving->ended & bit(k)) ||
-            crew->process[k + 1].process > 0)
+            cluster->process[k + 1].process > 0)
             continue;
         leaving->ended |= bit(k);
-        path_of(crew, k, path, sizeof(path));
+        path_of(cluster, k, path, sizeof(path));
         if (!all)
             status = cli_folder_remove(path, error);
     }
     if (status != SKN_OK || cli_leaving_waits(leaving))
         return status;
     status = note_seconds(leaving, error);
-    return status == SKN_OK ? check_copies(leaving, crew, error) : status;
+    return status == SKN_OK ? check_copies(leaving, cluster, error) : status;
 }
 
 static int

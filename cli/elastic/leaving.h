@@ -8,7 +8,7 @@
 #ifndef CLI_ELASTIC_LEAVING_H
 #define CLI_ELASTIC_LEAVING_H
 
-#include "cli/elastic/crew.h"
+#include "cli/elastic/local_cluster.h"
 
 /* { .together = K } is the state before the first wave. */
 typedef struct cli_leaving {
@@ -22,13 +22,14 @@ typedef struct cli_leaving {
 void cli_leaving_fini(cli_leaving_t *leaving);
 /* Gives `together` nodes notice to leave; each comes back within a second after
  * its end. They are drawn from `random`. False: fewer nodes are running. */
-bool cli_leaving_tell(cli_leaving_t *leaving, cli_crew_t *crew,
+bool cli_leaving_tell(cli_leaving_t *leaving, cli_local_cluster_t *cluster,
                       uint64_t *random, uint64_t batch);
 /* Whether nodes of the current wave have not ended yet. */
 bool cli_leaving_waits(const cli_leaving_t *leaving);
-/* Handles the nodes that have ended; to be called after each turn of the crew.
- * SKN_INTERNAL when copies are missing, SKN_STORAGE, SKN_NO_MEMORY. */
-skn_status_t cli_leaving_turn(cli_leaving_t *leaving, const cli_crew_t *crew,
+/* Handles the nodes that have ended; to be called after each turn of the
+ * cluster. SKN_INTERNAL when copies are missing, SKN_STORAGE, SKN_NO_MEMORY. */
+skn_status_t cli_leaving_turn(cli_leaving_t *leaving,
+                              const cli_local_cluster_t *cluster,
                               skn_error_t *error);
 /* The median and the longest duration of a wave in seconds; 0: there was
  * none. */

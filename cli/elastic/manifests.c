@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "formats/text/json_text.h"
 
 struct cli_manifest {

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* The limit for all together. Members hold the same few checkpoints, whose
- * manifests have at most 2 MiB each (talk.c): more than this is the fault of
- * one member. */
+ * manifests have at most 2 MiB each (control_messages.c): more than this is the
+ * fault of one member. */
 #define CLI_MANIFESTS_BYTES_MAX ((size_t)128 << 20)
 
 typedef struct cli_manifest cli_manifest_t;

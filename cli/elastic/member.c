@@ -7,6 +7,7 @@
  * generation in which it takes part; the worker does all the work and ends with
  * the member. While the coordinator is away, the worker continues for the time
  * of its lease.  SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -19,14 +20,14 @@
 #include <unistd.h>
 
 #include "cli/elastic/admission.h"
-#include "cli/base/alone.h"
+#include "cli/base/instance_lock.h"
 #include "cli/base/events.h"
 #include "cli/elastic/member_end.h"
 #include "cli/elastic/member_rest.h"
 #include "cli/elastic/member_worker.h"
 #include "cli/base/process.h"
 #include "cli/base/stop.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "cli/base/verbs.h"
 #include "formats/folder/folder_lock.h"
 #include "formats/text/json_text.h"
@@ -35,7 +36,7 @@
 #include "topology/config/problems.h"
 #include "topology/model/settings.h"
 #include "transport/socket/clock.h"
-#include "transport/socket/reach.h"
+#include "transport/socket/reachability.h"
 
 #define MEMBER_TICK_MS 100
 /* The time to wait for the coordinator at the start. */
@@ -50,7 +51,6 @@
 
 /* Pulses that may be in flight; an answer to an older one renews no lease. */
 #define PULSES 32u
-
 /* After so many pulses, the last end and all else that holds are repeated. */
 #define ENDED_PULSES 4u
 
@@ -69,7 +69,7 @@ typedef struct client {
     bool leaving, over; /* leaving: on notice; over: dismissed */
     bool run_done;      /* dismissed because the run is done */
     const char *reason; /* why it leaves if the run is not done */
-    bool rests;         /* leaves to return memory, and comes back */
+    bool resting;       /* leaves to return memory, and comes back */
     cli_stop_t stop;
     int lock;
     uint64_t opened_ns, pulse_ns, leave_ns, over_ns, saved_told;
@@ -78,7 +78,7 @@ typedef struct client {
     uint32_t wait_s, grace_s;
     json_t *ended;     /* the last `ended`, until the next start */
     skn_error_t fault; /* our own failure, until the next start */
-    skn_reach_t *reach;
+    skn_reachability_t *probe;
     uint64_t misses;   /* nodes that our worker did not hear */
     bool has_missed;   /* misses were sent: repeat even an empty set */
     uint64_t ended_ns; /* when the worker ended */
@@ -90,7 +90,7 @@ static bool
 say(client_t *member, json_t *message)
 {
     skn_error_t nothing = { 0 };
-    return cli_talk_send(member->control, 0, message, &nothing) == SKN_OK;
+    return cli_control_send(member->control, 0, message, &nothing) == SKN_OK;
 }
 
 /* --- messages to the coordinator ----------------------------------------- */
@@ -105,7 +105,7 @@ static void
 say_misses(client_t *member)
 {
     (void)say(member, json_pack("{ss so}", "say", "misses", "nodes",
-                                cli_talk_names(member->model, member->misses)));
+                                cli_node_names(member->model, member->misses)));
 }
 
 /* While a worker runs, it knows which nodes it hears; later, we dial these. */
@@ -116,17 +116,17 @@ look_for_others(client_t *member)
     uint64_t misses = member->misses;
     if (cli_worker_lives(worker)) {
         misses = worker->misses;
-    } else if (misses && member->reach) {
+    } else if (misses && member->probe) {
         uint64_t undialled = skn_model_undialled(member->model);
-        skn_reach_seek(member->reach, misses & ~undialled);
-        misses &= ~skn_reach_found(member->reach);
+        skn_reachability_seek(member->probe, misses & ~undialled);
+        misses &= ~skn_reachability_found(member->probe);
         if (skn_monotonic_ns() - member->ended_ns >= UNTRIED_NS)
             misses &= ~undialled;
     }
     if (misses == member->misses)
         return;
-    if (cli_worker_lives(worker) && member->reach)
-        skn_reach_seek(member->reach, 0);
+    if (cli_worker_lives(worker) && member->probe)
+        skn_reachability_seek(member->probe, 0);
     member->misses = misses;
     member->has_missed = true;
     say_misses(member);
@@ -153,7 +153,7 @@ say_hello(client_t *member)
 {
     member->greeted =
         say(member, json_pack("{ss si sI sI sI si ss}", "say", "hello",
-                              "version", CLI_TALK_VERSION, "incarnation",
+                              "version", CLI_CONTROL_VERSION, "incarnation",
                               (json_int_t)member->incarnation, "generation",
                               (json_int_t)runs(member), "newest",
                               (json_int_t)member->worker.generation, "cores",
@@ -191,7 +191,7 @@ say_pulse(client_t *member, bool now)
                   (json_int_t)(worker->sent_before_bytes + worker->sent_bytes),
                   "load_us", (json_int_t)worker->load_us, "load_at_us",
                   (json_int_t)worker->load_at_us, "room_bytes",
-                  (json_int_t)cli_talk_room_bytes(member->folder)));
+                  (json_int_t)cli_control_room_bytes(member->folder)));
     /* Everything is repeated: a connection that breaks loses what is on it. */
     bool again = member->pulse_count % ENDED_PULSES == 0;
     if (member->has_missed && again)
@@ -310,7 +310,7 @@ static void
 begin(client_t *member, const json_t *order)
 {
     skn_error_t error = { 0 };
-    uint64_t generation = cli_talk_number(order, "generation");
+    uint64_t generation = cli_control_number(order, "generation");
     if (generation <= member->worker.generation)
         return; /* from a former coordinator */
     if (skn_monotonic_ns() >= member->lease_ns)
@@ -341,12 +341,12 @@ take_order(client_t *member, const json_t *order)
     const char *what = skn_json_word(order, "order");
     skn_error_t error = { 0 };
     if (strcmp(what, "heard") == 0) {
-        take_heard(member, cli_talk_number(order, "pulse"));
+        take_heard(member, cli_control_number(order, "pulse"));
     } else if (strcmp(what, "who") == 0) {
         member->greeted = false;
     } else if (strcmp(what, "ask") == 0) {
-        json_t *holds = cli_talk_holds(member->folder,
-                                       json_object_get(order, "known"), &error);
+        json_t *holds =
+            cli_holds(member->folder, json_object_get(order, "known"), &error);
         if (!holds) {
             cli_warn(member->call, error.text, error.hint);
             holds = json_pack("{ss s[]}", "say", "holds", "checkpoints");
@@ -355,7 +355,7 @@ take_order(client_t *member, const json_t *order)
     } else if (strcmp(what, "start") == 0) {
         begin(member, order);
     } else if (strcmp(what, "pause") == 0) {
-        if (cli_talk_number(order, "generation") == runs(member))
+        if (cli_control_number(order, "generation") == runs(member))
             cli_up_stop(&member->worker.node);
     } else if (strcmp(what, "abort") == 0) {
         if (json_is_true(json_object_get(order, "cut")))
@@ -366,8 +366,8 @@ take_order(client_t *member, const json_t *order)
         cli_admission_refused(order, &member->error);
     } else if (strcmp(what, "bye") == 0) {
         if (member->fault.status == SKN_OK &&
-            cli_talk_number(order, "code") > 0)
-            cli_talk_error(order, &member->fault);
+            cli_control_number(order, "code") > 0)
+            cli_control_error(order, &member->fault);
         member->over = true;
         member->over_ns = skn_monotonic_ns();
         member->run_done = strcmp(skn_json_word(order, "how"), "done") == 0;
@@ -416,7 +416,7 @@ take_arrivals(client_t *member)
             refuse(member);
             break;
         default:
-            order = cli_talk_read(arrival.frame, &error);
+            order = cli_control_read(arrival.frame, &error);
             if (order)
                 take_order(member, order);
             json_decref(order);
@@ -446,8 +446,9 @@ leave(client_t *member, const char *reason)
 static bool
 may_return(const client_t *member)
 {
-    return member->rests && !member->stop.asked_by && !member->worker.noticed &&
-           !member->worker.done && member->error.status == SKN_OK;
+    return member->resting && !member->stop.asked_by &&
+           !member->worker.noticed && !member->worker.done &&
+           member->error.status == SKN_OK;
 }
 
 static void
@@ -462,7 +463,7 @@ take_leash(client_t *member)
 {
     if (!cli_leash_is_gone())
         return;
-    member->leash = member->rests = false;
+    member->leash = member->resting = false;
     leave(member, "leash");
 }
 
@@ -525,8 +526,8 @@ serve(client_t *member)
         see_to_lease(member);
         bool ended = cli_worker_turn(&member->worker);
         if (member->worker.crowded && !member->leaving)
-            member->rests = true;
-        if (member->worker.noticed || member->rests)
+            member->resting = true;
+        if (member->worker.noticed || member->resting)
             leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
             say_ended(member);
@@ -594,7 +595,7 @@ open_line(client_t *member, skn_error_t *error)
         .keys = member->own,
         .server_key = server_key,
     };
-    member->control = cli_talk_dial(member->call, &line, error);
+    member->control = cli_control_dial(member->call, &line, error);
     return member->control ? SKN_OK : error->status;
 }
 
@@ -603,13 +604,12 @@ open_reach(client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *address[SKN_CLUSTER_NODES_MAX];
-    size_t count = model->node_count < SKN_CLUSTER_NODES_MAX
-                       ? model->node_count
-                       : SKN_CLUSTER_NODES_MAX;
-    for (size_t k = 0; k < count; k++)
+    assert(model->node_count <= SKN_CLUSTER_NODES_MAX);
+    uint32_t count = (uint32_t)model->node_count;
+    for (uint32_t k = 0; k < count; k++)
         address[k] = model->nodes[k].address;
-    member->reach = skn_reach_new(address, (uint32_t)count, error);
-    return member->reach ? SKN_OK : error->status;
+    member->probe = skn_reachability_new(address, count, error);
+    return member->probe ? SKN_OK : error->status;
 }
 
 /* Two members of a name would displace each other again and again. */
@@ -621,8 +621,8 @@ be_alone(client_t *member, skn_error_t *error)
     (void)snprintf(hint, sizeof(hint),
                    "member '%.64s' of this run is there already: end it first",
                    member->node->name);
-    return cli_alone(member->model->checkpoint.path, name, hint, &member->lock,
-                     error);
+    return cli_instance_lock(member->model->checkpoint.path, name, hint,
+                             &member->lock, error);
 }
 
 static skn_status_t
@@ -684,12 +684,12 @@ begin_anew(client_t *member, skn_error_t *error)
     json_decref(member->ended);
     member->ended = NULL;
     member->connected = member->ever_connected = member->greeted = false;
-    member->leaving = member->over = member->rests = false;
+    member->leaving = member->over = member->resting = false;
     member->run_done = false;
     member->opened_ns = skn_monotonic_ns();
     member->pulse_ns = member->pulse_count = member->lease_ns = 0;
     member->saved_told = member->misses = 0;
-    skn_reach_seek(member->reach, 0);
+    skn_reachability_seek(member->probe, 0);
     skn_status_t status = draw_incarnation(member, error);
     return status == SKN_OK ? open_line(member, error) : status;
 }
@@ -710,7 +710,7 @@ static void
 close_all(client_t *member)
 {
     skn_control_close(&member->control);
-    skn_reach_destroy(&member->reach);
+    skn_reachability_destroy(&member->probe);
     cli_worker_fini(&member->worker);
     skn_keys_destroy(&member->own);
     skn_model_destroy(&member->model);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "cli/base/again.h"
+#include "cli/base/resume_command.h"
 #include "cli/base/events.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "formats/text/json_text.h"
 
 const char *
@@ -33,6 +33,6 @@ cli_member_end(const cli_call_t *call, bool done, const char *reason,
                                 call->operands[0], "reason",
                                 failed ? "failed" : reason));
     else if (!over && !failed)
-        cli_again_tell(call, "to take part again:", NULL);
+        cli_resume_command_print(call, "to take part again:", NULL);
     return over ? 0 : cli_stop_code(stop, cli_requeue(call, code, true));
 }

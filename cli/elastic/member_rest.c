@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "cli/base/polite.h"
+#include "cli/base/yielding.h"
 #include "cli/base/process.h"
 #include "topology/idle/idle_policy.h"
 #include "transport/socket/clock.h"
@@ -16,7 +16,7 @@
 /* This watch begins without history: it has to see memory wanted and then not
  * wanted for a minute, or not wanted at all for as long. */
 static bool
-wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
+wait_for_memory(cli_yielding_t *yielding, cli_stop_t *stop, bool leash)
 {
     uint64_t begun_ns = skn_monotonic_ns();
     bool wanted = false;
@@ -29,13 +29,13 @@ wait_for_memory(cli_polite_t *polite, cli_stop_t *stop, bool leash)
         if (cli_stop_take(stop) != CLI_STOP_NOTHING ||
             (polled[1].revents && cli_leash_is_gone()))
             return false;
-        cli_polite_wish_t wish = cli_polite_step(polite, 0);
-        if (wish == CLI_POLITE_LEAVE)
+        cli_yielding_wish_t wish = cli_yielding_step(yielding, 0);
+        if (wish == CLI_YIELDING_LEAVE)
             return false;
-        if (wish == CLI_POLITE_STAY &&
+        if (wish == CLI_YIELDING_STAY &&
             (wanted || skn_monotonic_ns() - begun_ns >= SKN_IDLE_RESUME_NS))
             return true;
-        wanted = wanted || wish == CLI_POLITE_GIVE_MEMORY;
+        wanted = wanted || wish == CLI_YIELDING_GIVE_MEMORY;
     }
 }
 
@@ -43,12 +43,12 @@ bool
 cli_member_rest(const cli_call_t *call, const skn_model_t *model,
                 cli_stop_t *stop, bool leash, skn_error_t *error)
 {
-    cli_polite_options_t options;
-    cli_polite_options_of(&model->idle, false, &options);
-    cli_polite_t *polite = cli_polite_open(call, &options, error);
-    if (!polite)
+    cli_yielding_options_t options;
+    cli_yielding_options_of(&model->idle, false, &options);
+    cli_yielding_t *yielding = cli_yielding_open(call, &options, error);
+    if (!yielding)
         return false;
-    bool enough = wait_for_memory(polite, stop, leash);
-    cli_polite_close(&polite);
+    bool enough = wait_for_memory(yielding, stop, leash);
+    cli_yielding_close(&yielding);
     return enough;
 }

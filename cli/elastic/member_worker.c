@@ -14,7 +14,7 @@
 
 #include "cli/base/follow.h"
 #include "cli/base/process.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/held.h"
 #include "formats/text/json_text.h"
@@ -106,7 +106,7 @@ write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
     const char *address = skn_json_word(node, "address");
     const char *via = skn_json_word(node, "via");
     json_t *cores = json_object_get(node, "cores");
-    uint64_t memory = cli_talk_number(node, "memory");
+    uint64_t memory = cli_control_number(node, "memory");
     skn_status_t status =
         is_plain(address) && is_plain(via)
             ? save_key(start, node, path, sizeof(path), error)
@@ -198,13 +198,13 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         return error->status;
     if (json_is_true(json_object_get(order, "saved")))
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
-                       cli_talk_number(order, "batch"),
-                       cli_talk_number(order, "layout"));
+                       cli_control_number(order, "batch"),
+                       cli_control_number(order, "layout"));
     char *path = skn_override_of("checkpoint.path", start->folder, error);
     if (!path)
         return error->status;
     (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",
-                   CLI_TALK_COPIES_MIN);
+                   CLI_CONTROL_COPIES_MIN);
     (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
     add(&line, self);
     add_two(&line, "node", start->node->name);
@@ -228,7 +228,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         add_two(&line, "-o", cli_value_at(start->call, "override", k));
     add_two(&line, "-o", nodes);
     add_two(&line, "-o", path);
-    if (start->model->checkpoint.copies < CLI_TALK_COPIES_MIN)
+    if (start->model->checkpoint.copies < CLI_CONTROL_COPIES_MIN)
         add_two(&line, "-o", copies);
     skn_status_t status = cli_up_start(&worker->node, line.argument, error);
     free(path);
@@ -240,7 +240,7 @@ static skn_status_t
 check_folder(const char *folder, const char *run, skn_error_t *error)
 {
     skn_error_t nothing = { 0 };
-    skn_run_folder_t *found = skn_run_folder_look(folder, &nothing);
+    skn_run_folder_t *found = skn_run_folder_open_read_only(folder, &nothing);
     bool other = found && strcmp(skn_run_folder_id(found), run) != 0;
     skn_run_folder_close(&found);
     if (!other)
@@ -272,24 +272,24 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->call = start->call;
     worker->bar = start->bar;
     worker->model = start->model;
-    worker->generation = cli_talk_number(order, "generation");
-    worker->batch = cli_talk_number(order, "batch");
+    worker->generation = cli_control_number(order, "generation");
+    worker->batch = cli_control_number(order, "batch");
     (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
     worker->node.name = worker->name;
     worker->node.ssh = "";
-    worker->node.dies_with_us = true;
+    worker->node.must_die_with_us = true;
     if (!skn_hash_text_good(run)) /* the same form: 32 hex digits */
         status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
     if (status == SKN_OK)
         status = check_folder(start->folder, run, error);
     if (status == SKN_OK && manifest[0])
-        status = take(start->folder, run, cli_talk_number(order, "batch"),
-                      cli_talk_number(order, "layout"), manifest,
+        status = take(start->folder, run, cli_control_number(order, "batch"),
+                      cli_control_number(order, "layout"), manifest,
                       strlen(manifest), error);
     if (status != SKN_OK)
         return status;
     char *nodes = nodes_override(start, json_object_get(order, "nodes"),
-                                 &worker->leads, error);
+                                 &worker->is_leader, error);
     if (!nodes)
         return error->status;
     status = exec_worker(worker, start, order, nodes, error);
@@ -319,7 +319,7 @@ is_for_people(const cli_worker_t *worker, const char *name)
     if (strcmp(name, "warning") == 0 || strcmp(name, "idle") == 0 ||
         strcmp(name, "stuck") == 0)
         return true;
-    if (!worker->leads || strcmp(name, "traffic") == 0 ||
+    if (!worker->is_leader || strcmp(name, "traffic") == 0 ||
         strcmp(name, "load") == 0)
         return false;
     if (strcmp(name, "progress") == 0)
@@ -346,8 +346,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (busy_s > 0)
         worker->busy_ns = (uint64_t)(busy_s * 1e9);
     if (strcmp(name, "load") == 0) {
-        worker->load_us = cli_talk_number(event, "busy_us");
-        worker->load_at_us = cli_talk_number(event, "at_us");
+        worker->load_us = cli_control_number(event, "busy_us");
+        worker->load_at_us = cli_control_number(event, "at_us");
     }
     if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
@@ -363,7 +363,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
             worker->crowded = json_is_true(json_object_get(event, "needed"));
         if (strcmp(name, "silent") == 0)
             worker->misses =
-                cli_talk_set(worker->model, json_object_get(event, "peers"));
+                cli_node_set(worker->model, json_object_get(event, "peers"));
         if (strcmp(name, "progress") == 0 && batch > 0)
             worker->batch = (uint64_t)batch;
         if (strcmp(name, "checkpoint") == 0 && batch > 0)

@@ -8,20 +8,20 @@
 #include "cli/base/bar.h"
 #include "cli/up/up.h"
 
-/* The time for a worker that was broken off to write its cut: 97 MB took .3 s
- * where a checkpoint of them did (decision 0012), and the coordinator waits for
- * 8 s (SKN_MEMBER_GATHER_MS). */
+/* The time for a worker that was broken off to write its salvage: 97 MB took .3
+ * s where a checkpoint of them did (decision 0012), and the coordinator waits
+ * for 8 s (SKN_MEMBER_GATHER_MS). */
 #define CLI_WORKER_CUT_MS 5000u
 
 typedef struct cli_worker {
     cli_up_node_t node;          /* .process 0: none */
     uint64_t generation;         /* of the newest worker */
     uint64_t batch, saved_batch; /* last reported, if it leads */
-    bool leads, done, stopped;
+    bool is_leader, done, stopped;
     bool noticed;      /* the machine will be taken away: idle.notice */
     bool crowded;      /* others need its machine's memory: idle.memory */
     bool ended;        /* cli_worker_turn has reported it */
-    uint64_t break_ns; /* deadline for its cut; 0: none is wanted */
+    uint64_t break_ns; /* deadline for its salvage; 0: none is wanted */
     /* CPU time and bytes to other nodes, of earlier workers and of this one;
      * and how long it has trained, as the lead reports it. */
     uint64_t cpu_before_ns, cpu_ns, sent_before_bytes, sent_bytes, busy_ns;
@@ -64,7 +64,7 @@ bool cli_worker_lives(const cli_worker_t *worker);
 void cli_worker_look(cli_worker_t *worker);
 /* Renews its lease, to `until_ns` of the monotonic clock. */
 void cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns);
-/* Asks it, the first time only, to stop at once and write its cut, within
+/* Asks it, the first time only, to stop at once and write its salvage, within
  * CLI_WORKER_CUT_MS. cli_worker_turn enforces the time. */
 void cli_worker_break(cli_worker_t *worker);
 /* Kills it and waits for its end; does nothing if there is none. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/elastic/balancing.h"
-#include "cli/elastic/harvested.h"
-#include "cli/base/talk.h"
+#include "cli/elastic/harvest_report.h"
+#include "cli/base/control_messages.h"
 #include "formats/checkpoint/node_folders.h"
 #include "formats/text/json_text.h"
 #include "topology/run/resume.h"
@@ -22,23 +22,24 @@ take_line(void *job, const json_t *line, skn_error_t *error)
     if (run[0])
         (void)snprintf(journal->run_id, sizeof(journal->run_id), "%s", run);
     if (members) {
-        journal->generation = cli_talk_number(line, "generation");
-        journal->members = cli_talk_set(journal->model, members);
+        journal->generation = cli_control_number(line, "generation");
+        journal->members = cli_node_set(journal->model, members);
         journal->serving =
-            cli_talk_set(journal->model, json_object_get(line, "serving"));
+            cli_node_set(journal->model, json_object_get(line, "serving"));
     }
     if (json_is_true(json_object_get(line, "from_saved")) &&
         !json_is_true(json_object_get(line, "composed")) &&
-        cli_talk_number(line, "batch") > journal->saved_batch)
-        journal->saved_batch = cli_talk_number(line, "batch");
+        cli_control_number(line, "batch") > journal->saved_batch)
+        journal->saved_batch = cli_control_number(line, "batch");
     if (json_object_get(line, "saved")) {
-        journal->saved_batch = cli_talk_number(line, "saved");
+        journal->saved_batch = cli_control_number(line, "saved");
         /* Older journals omit the generation. */
         journal->saved_in = json_object_get(line, "generation")
-                                ? cli_talk_number(line, "generation")
+                                ? cli_control_number(line, "generation")
                                 : journal->generation;
     }
-    cli_harvested_read(json_object_get(line, "harvest"), &journal->harvested);
+    cli_harvest_report_read(json_object_get(line, "harvest"),
+                            &journal->harvested);
     cli_balancing_read(json_object_get(line, "speeds"), journal->model,
                        journal->speeds);
     journal->over = strcmp(skn_json_word(line, "over"), "done") == 0;

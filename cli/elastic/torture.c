@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "skein/text.h"
-#include "cli/elastic/crew.h"
+#include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
 #include "cli/elastic/leaving.h"
 #include "cli/base/process.h"
@@ -159,7 +159,7 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
               skn_error_t *error)
 {
     cli_up_node_t process = {
-        .name = "undisturbed", .ssh = "", .leash = -1, .dies_with_us = true
+        .name = "undisturbed", .ssh = "", .leash = -1, .must_die_with_us = true
     };
     cli_up_command_t command = { 0 };
     const cli_up_role_t role = { .verb = "train",
@@ -224,11 +224,12 @@ choose_moment(torture_t *torture)
 
 /* Removes the node's folder, as if the machine had been replaced. */
 static skn_status_t
-remove_folder(const cli_crew_t *crew, uint32_t place, skn_error_t *error)
+remove_folder(const cli_local_cluster_t *cluster, uint32_t place,
+              skn_error_t *error)
 {
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
-    (void)snprintf(path, sizeof(path), "%s/%s", crew->path,
-                   crew->model->nodes[place - 1].name);
+    (void)snprintf(path, sizeof(path), "%s/%s", cluster->path,
+                   cluster->model->nodes[place - 1].name);
     return cli_folder_remove(path, error);
 }
 
@@ -246,11 +247,12 @@ announce(torture_t *torture, const char *what, uint32_t number, uint32_t all,
 }
 
 static void
-dismiss(torture_t *torture, cli_crew_t *crew, uint64_t reached)
+dismiss(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
 {
     char names[SKN_CLUSTER_NODES_MAX * (SKN_NAME_MAX + 1)] = "";
     size_t used = 0;
-    if (!cli_leaving_tell(&torture->leaving, crew, &torture->random, reached))
+    if (!cli_leaving_tell(&torture->leaving, cluster, &torture->random,
+                          reached))
         return; /* too few nodes are running */
     torture->left++;
     torture->whole = false;
@@ -259,12 +261,12 @@ dismiss(torture_t *torture, cli_crew_t *crew, uint64_t reached)
         if (torture->leaving.set >> k & 1u)
             used +=
                 (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                 used ? " " : "", crew->process[k + 1].name);
+                                 used ? " " : "", cluster->process[k + 1].name);
     announce(torture, "leave", torture->left, torture->leaves, names, "");
 }
 
 static void
-strike(torture_t *torture, cli_crew_t *crew)
+strike(torture_t *torture, cli_local_cluster_t *cluster)
 {
     bool coordinator =
         draw(torture, torture->kills - torture->killed) <
@@ -272,9 +274,9 @@ strike(torture_t *torture, cli_crew_t *crew)
     uint32_t place =
         coordinator ? 0 : 1 + (uint32_t)draw(torture, torture->node_count);
     uint32_t after_ms = (uint32_t)draw(torture, 2 * DELAY_MS_MAX);
-    cli_crew_kill(crew, place, after_ms);
+    cli_local_cluster_kill(cluster, place, after_ms);
     if (place > 0)
-        (void)remove_folder(crew, place, &torture->error);
+        (void)remove_folder(cluster, place, &torture->error);
     torture->killed++;
     torture->killed_coordinator += coordinator;
     torture->killed_ns = skn_monotonic_ns();
@@ -283,14 +285,14 @@ strike(torture_t *torture, cli_crew_t *crew)
     torture->whole = coordinator && torture->whole;
     torture->step = STEP_WAIT;
     announce(torture, "kill", torture->killed, torture->kills,
-             crew->process[place].name,
+             cluster->process[place].name,
              place > 0 ? ", and its folder is gone" : "");
 }
 
 static void
-turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
+turn(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
 {
-    (void)cli_leaving_turn(&torture->leaving, crew, &torture->error);
+    (void)cli_leaving_turn(&torture->leaving, cluster, &torture->error);
     if (to_come(torture) == 0 || torture->done ||
         cli_leaving_waits(&torture->leaving))
         return;
@@ -306,9 +308,9 @@ turn(torture_t *torture, cli_crew_t *crew, uint64_t reached)
     if (skn_monotonic_ns() < torture->due_ns)
         return;
     if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
-        strike(torture, crew);
+        strike(torture, cluster);
     else
-        dismiss(torture, crew, reached);
+        dismiss(torture, cluster, reached);
 }
 
 /* --- events of the run ---------------------------------------------------- */
@@ -369,8 +371,8 @@ take_done(torture_t *torture, const json_t *event)
 }
 
 static void
-take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
-     const char *line)
+take(void *job, cli_local_cluster_t *cluster, uint32_t place,
+     const json_t *event, const char *line)
 {
     heard_t *heard = job;
     torture_t *torture = heard->torture;
@@ -396,7 +398,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
         (void)puts(line);
     else if (!torture->call->json && strcmp(name, "warning") == 0)
         say(torture, "  %s\n", skn_json_word(event, "message"));
-    (void)crew;
+    (void)cluster;
 }
 
 static skn_status_t
@@ -404,7 +406,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
               const cli_up_local_t *local, const char *path, skn_error_t *error)
 {
     heard_t heard = { .torture = torture };
-    cli_crew_t crew = {
+    cli_local_cluster_t cluster = {
         .call = torture->call,
         .file = torture->call->operands[0],
         .model = model,
@@ -417,11 +419,11 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
     };
     torture->node_count = (uint32_t)model->node_count;
     torture->heard_ns = skn_monotonic_ns();
-    skn_status_t status = cli_crew_open(&crew, error);
+    skn_status_t status = cli_local_cluster_open(&cluster, error);
     if (status == SKN_OK)
-        status = cli_crew_start(&crew, error);
-    while (status == SKN_OK && cli_crew_turn(&crew, 20)) {
-        turn(torture, &crew, heard.reached);
+        status = cli_local_cluster_start(&cluster, error);
+    while (status == SKN_OK && cli_local_cluster_turn(&cluster, 20)) {
+        turn(torture, &cluster, heard.reached);
         if (torture->error.status != SKN_OK)
             *error = torture->error;
         status = error->status;
@@ -430,13 +432,13 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
                               "nothing was heard for %u s after kill %u",
                               SILENCE_S, torture->killed);
     }
-    cli_crew_close(&crew);
-    torture->insisted = cli_stop_insisted(&crew.stop);
+    cli_local_cluster_close(&cluster);
+    torture->insisted = cli_stop_insisted(&cluster.stop);
     if (status != SKN_OK)
         return status;
-    if (crew.error.status != SKN_OK)
-        *error = crew.error;
-    else if (crew.stopping)
+    if (cluster.error.status != SKN_OK)
+        *error = cluster.error;
+    else if (cluster.stopping)
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "stopped after %u kills and %u leaves", torture->killed,
                        torture->left);

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/base/again.h"
+#include "cli/base/resume_command.h"
 #include "cli/elastic/ask.h"
-#include "cli/elastic/crew.h"
+#include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
-#include "cli/elastic/harvested.h"
+#include "cli/elastic/harvest_report.h"
 #include "cli/elastic/member_worker.h"
 #include "formats/text/json_text.h"
 #include "topology/config/shell_word.h"
@@ -84,7 +84,7 @@ say_kept(elastic_t *elastic)
     for (size_t k = 0; k < elastic->kept_count; k++) {
         char *line = json_dumps(elastic->kept[k], JSON_COMPACT);
         if (strcmp(skn_json_word(elastic->kept[k], "event"), "harvest") == 0)
-            cli_harvested_print(elastic->kept[k], stdout);
+            cli_harvest_report_print(elastic->kept[k], stdout);
         else if (line)
             cli_event_show(elastic->call, line);
         free(line);
@@ -95,25 +95,26 @@ say_kept(elastic_t *elastic)
 }
 
 static skn_status_t
-run_in_view(elastic_t *elastic, cli_crew_t *crew, skn_error_t *error)
+run_in_view(elastic_t *elastic, cli_local_cluster_t *cluster,
+            skn_error_t *error)
 {
     const char *notes = cli_value(elastic->call, "notes");
     elastic->view = calloc(1, sizeof(*elastic->view));
     if (!elastic->view)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a view");
-    cli_ask_t ask = { .path = crew->path,
-                      .model = crew->model,
+    cli_ask_t ask = { .path = cluster->path,
+                      .model = cluster->model,
                       .answers = &elastic->view->answers };
     elastic->notes = notes ? fopen(notes, "re") : NULL;
-    crew->complain = cli_view_complain;
-    crew->complain_job = elastic->view;
+    cluster->complain = cli_view_complain;
+    cluster->complain_job = elastic->view;
     cli_view_open(elastic->view);
     cli_ask_open(&ask);
-    while (cli_crew_turn(crew, VIEW_MS))
+    while (cli_local_cluster_turn(cluster, VIEW_MS))
         view_turn(elastic, &ask);
     cli_view_close(elastic->view);
     cli_ask_close(&ask);
-    crew->complain = NULL;
+    cluster->complain = NULL;
     if (elastic->notes)
         (void)fclose(elastic->notes);
     free(elastic->view);
@@ -125,14 +126,15 @@ run_in_view(elastic_t *elastic, cli_crew_t *crew, skn_error_t *error)
 /* --- as lines ------------------------------------------------------------- */
 
 static void
-take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
-     const char *line)
+take(void *job, cli_local_cluster_t *cluster, uint32_t place,
+     const json_t *event, const char *line)
 {
     elastic_t *elastic = job;
     const char *name = skn_json_word(event, "event");
     elastic->done = elastic->done || strcmp(name, "done") == 0;
     if (elastic->view) {
-        view_event(elastic, place > 0 ? crew->process[place].name : "", event);
+        view_event(elastic, place > 0 ? cluster->process[place].name : "",
+                   event);
         return;
     }
     bool of_member = strcmp(name, "part") == 0 || strcmp(name, "over") == 0 ||
@@ -147,7 +149,7 @@ take(void *job, cli_crew_t *crew, uint32_t place, const json_t *event,
     }
     if (strcmp(name, "harvest") == 0 && !elastic->call->json) {
         cli_bar_hide(&elastic->bar);
-        cli_harvested_print(event, stdout);
+        cli_harvest_report_print(event, stdout);
         (void)fflush(stdout);
         return;
     }
@@ -181,7 +183,7 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
     elastic_t elastic = { .call = call };
     char path[SKN_TEXT_MAX], word[SKN_SHELL_WORD_BYTES];
     cli_up_elastic_path(model, path);
-    cli_crew_t crew = {
+    cli_local_cluster_t cluster = {
         .call = call,
         .file = call->operands[0],
         .model = model,
@@ -192,15 +194,15 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
         .stop.descriptor = -1,
     };
     cli_bar_init(&elastic.bar, call);
-    skn_status_t status = cli_crew_open(&crew, &error);
+    skn_status_t status = cli_local_cluster_open(&cluster, &error);
     if (status == SKN_OK)
-        status = cli_crew_start(&crew, &error);
+        status = cli_local_cluster_start(&cluster, &error);
     if (status == SKN_OK && !call->json && !cli_flag(call, "plain") &&
         cli_view_possible())
-        status = run_in_view(&elastic, &crew, &error);
-    while (status == SKN_OK && cli_crew_turn(&crew, 200))
+        status = run_in_view(&elastic, &cluster, &error);
+    while (status == SKN_OK && cli_local_cluster_turn(&cluster, 200))
         ;
-    cli_crew_close(&crew);
+    cli_local_cluster_close(&cluster);
     cli_bar_hide(&elastic.bar);
     if (status == SKN_OK && !call->json)
         (void)printf("the run is in %s, what each node has of it in %s/%s%s; "
@@ -208,13 +210,14 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
                      path, path, model->nodes[0].name,
                      model->node_count > 1 ? ", ..." : "",
                      skn_shell_word(path, word));
-    if (status == SKN_OK && crew.stopping && !elastic.done && !call->json)
-        cli_again_tell(call,
-                       "to go on:", model->checkpoint.path[0] ? NULL : path);
-    if (status == SKN_OK && crew.error.status != SKN_OK)
-        error = crew.error;
+    if (status == SKN_OK && cluster.stopping && !elastic.done && !call->json)
+        cli_resume_command_print(
+            call, "to go on:", model->checkpoint.path[0] ? NULL : path);
+    if (status == SKN_OK && cluster.error.status != SKN_OK)
+        error = cluster.error;
     if (error.status != SKN_OK)
         return cli_report(call, &error);
     return cli_stop_code(
-        &crew.stop, cli_requeue(call, 0, crew.stop.asked_by && !elastic.done));
+        &cluster.stop,
+        cli_requeue(call, 0, cluster.stop.asked_by && !elastic.done));
 }

@@ -102,17 +102,17 @@ cli_view_note(cli_view_t *view, const char *node, const json_t *event)
     cli_view_line_t text;
     double threads = skn_json_number(event, "threads"),
            cores = skn_json_number(event, "cores");
-    bool yields = strcmp(action, "threads") == 0
-                      ? threads < cores
-                      : json_is_true(json_object_get(event, "paused"));
+    bool is_yielding = strcmp(action, "threads") == 0
+                           ? threads < cores
+                           : json_is_true(json_object_get(event, "paused"));
     if (strcmp(action, "threads") != 0 && strcmp(action, "pause") != 0)
         return;
     for (size_t k = 0; k < view->node_count; k++)
         if (strcmp(view->node[k].name, node) == 0)
             (void)snprintf(view->node[k].note, sizeof(view->node[k].note), "%s",
-                           yields ? "yields" : "");
+                           is_yielding ? "yields" : "");
     (void)snprintf(text, sizeof(text), "%.32s %s: %.120s", node,
-                   yields ? "gives way" : "goes on",
+                   is_yielding ? "gives way" : "goes on",
                    skn_json_word(event, "reason"));
     cli_view_say(&view->happened, text);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/again.h"
+#include "cli/base/resume_command.h"
 #include "cli/base/events.h"
 #include "cli/base/process.h"
 #include "cli/base/training.h"
@@ -364,7 +364,7 @@ stop_early(const cli_tuning_t *tuning)
                                 (json_int_t)tuning->trials.count));
     else {
         (void)printf("stopped after %u trials; ", tuning->trials.count);
-        cli_again_tell(tuning->call, "to go on:", NULL);
+        cli_resume_command_print(tuning->call, "to go on:", NULL);
     }
     return SKN_OK;
 }

@@ -38,7 +38,7 @@ typedef struct cli_up_node {
     bool joined;              /* it has had a link to another node */
     bool cut;                 /* it was killed because it outlived others */
     bool failed;              /* it ended by itself with a failure */
-    bool dies_with_us;        /* killed at once when we die */
+    bool must_die_with_us;    /* killed at once when we die */
     uint64_t trace_origin_ns; /* origin of its trace; 0: none wanted */
     bool own_group;           /* it leads its own process group */
 } cli_up_node_t;

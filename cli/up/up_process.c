@@ -36,7 +36,7 @@ become(const cli_up_node_t *node, char *const *arguments, const int *streams,
     if (node->ssh[0] || node->own_group)
         (void)setpgid(0, 0);
     /* It dies with its parent; over ssh the leash ends it. */
-    (void)prctl(PR_SET_PDEATHSIG, node->dies_with_us ? SIGKILL : SIGTERM);
+    (void)prctl(PR_SET_PDEATHSIG, node->must_die_with_us ? SIGKILL : SIGTERM);
     /* The signals that ask for a stop remain blocked until the node reads them;
      * otherwise they would kill it. ssh does not read them. */
     (void)sigemptyset(&none);

@@ -53,8 +53,8 @@ cli_up_report_take(cli_up_report_t *report, size_t place, const json_t *event,
         return false;
     if (report->call->json)
         (void)puts(line);
-    if (!report->has[place])
-        report->has[place] =
+    if (!report->has_report[place])
+        report->has_report[place] =
             skn_figures_read(event, &report->figures[place], NULL) == SKN_OK;
     return true;
 }
@@ -83,7 +83,7 @@ cli_up_report_print(cli_up_report_t *report)
     size_t count = 0;
     skn_verdict_t verdict;
     for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
-        if (!report->has[k])
+        if (!report->has_report[k])
             continue;
         nodes[count++] = &report->figures[k];
         if (report->call->json)
@@ -106,6 +106,6 @@ cli_up_report_close(cli_up_report_t *report)
     if (report->trace)
         end_trace(report);
     for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
-        if (report->has[k])
+        if (report->has_report[k])
             skn_figures_fini(&report->figures[k]);
 }

@@ -18,7 +18,7 @@ typedef struct cli_up_report {
     uint64_t origin_ns; /* origin of the trace's times, in time of day */
     FILE *trace;        /* NULL: none is wanted */
     skn_figures_t figures[SKN_CLUSTER_NODES_MAX]; /* in the order of nodes */
-    bool has[SKN_CLUSTER_NODES_MAX];
+    bool has_report[SKN_CLUSTER_NODES_MAX];
 } cli_up_report_t;
 
 /* Opens the file of --trace before the run, so that a bad path is reported

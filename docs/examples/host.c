@@ -43,7 +43,7 @@ add(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
 {
     uint64_t *sum = state;
     *sum += ((const number_t *)message)->value;
-    return skn_actor_tell(actor, error, "{\"sum\":%d}", (int)*sum);
+    return skn_actor_send_event(actor, error, "{\"sum\":%d}", (int)*sum);
 }
 
 static const skn_option_t options[] = { { "last", SKN_OPTION_INT, "9", 0, 1e9,

@@ -7,7 +7,7 @@
  * folders (checkpoint_beside.c), the form of the manifest (manifest.c), blocks
  * (checkpoint_block.c).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/reader_state.h"
+#include "formats/checkpoint/reader_internal.h"
 
 #include "formats/folder/folder.h"
 #include "formats/text/paths.h"

@@ -72,7 +72,7 @@ const char *skn_checkpoint_writer_path(const skn_checkpoint_writer_t *writer);
 skn_status_t skn_checkpoint_commit(skn_checkpoint_writer_t **writer,
                                    skn_error_t *warning, skn_error_t *error);
 /* The same under another name, for a folder that is not a checkpoint
- * (cut.h). */
+ * (salvage.h). */
 skn_status_t skn_checkpoint_commit_as(skn_checkpoint_writer_t **writer,
                                       const char *name, skn_error_t *error);
 /* SKN_BAD_DATA unless a closed shard equals, byte for byte, the file of that

@@ -11,7 +11,7 @@
  * tensor, belong together. Nothing is copied, and a run of one process is not
  * searched for.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/reader_state.h"
+#include "formats/checkpoint/reader_internal.h"
 
 #include "formats/folder/folder.h"
 #include "formats/text/paths.h"

@@ -2,7 +2,7 @@
  *
  * This file owns: the copying from pieces into a rectangle.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/reader_state.h"
+#include "formats/checkpoint/reader_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  *
  * It searches a run folder and the folders of nodes (node_folders.h).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/reader_state.h"
+#include "formats/checkpoint/reader_internal.h"
 
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/node_folders.h"

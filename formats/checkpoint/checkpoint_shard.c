@@ -2,7 +2,7 @@
  *
  * This file owns: the file until it is synced, and the hash of each piece.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/writer_state.h"
+#include "formats/checkpoint/writer_internal.h"
 
 #include "formats/folder/folder.h"
 

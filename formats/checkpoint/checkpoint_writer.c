@@ -6,7 +6,7 @@
  *     shards (write, sync) -> manifest (write, sync) -> sync the folder ->
  *     rename to batch-... -> sync the run folder -> latest -> prune
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/writer_state.h"
+#include "formats/checkpoint/writer_internal.h"
 
 #include "formats/folder/folder.h"
 

@@ -300,7 +300,7 @@ link_all(const skn_run_folder_t *run, int folder,
         skn_run_folder_batches(skn_run_folder_descriptor(run),
                                skn_run_folder_path(run), &ids, &count, error);
     if (status == SKN_OK)
-        link_from(run, SKN_CUT_NAME, true, folder, manifest);
+        link_from(run, SKN_SALVAGE_NAME, true, folder, manifest);
     for (size_t k = 0; k < count; k++) {
         char name[SKN_BATCH_NAME_BYTES];
         skn_batch_name(ids[k].batch, ids[k].generation, name);

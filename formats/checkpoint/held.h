@@ -57,10 +57,10 @@ skn_status_t skn_held_adopt(const char *run_path, const char *run_id,
                             const char *bytes, size_t byte_count,
                             skn_error_t *error);
 
-/* The same for a checkpoint that was composed of cuts (cut.h), which replaces
- * one of that name: its files that are in other checkpoints here, or in the
- * cut, are hard linked into it. Files that cannot be linked are missing
- * here. */
+/* The same for a checkpoint that was composed of salvages (salvage.h), which
+ * replaces one of that name: its files that are in other checkpoints here, or
+ * in the salvage, are hard linked into it. Files that cannot be linked are
+ * missing here. */
 skn_status_t skn_held_compose(const char *run_path, const char *run_id,
                               uint64_t batch, uint64_t generation,
                               const char *bytes, size_t byte_count,

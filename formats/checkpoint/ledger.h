@@ -8,9 +8,9 @@
  * and no others.
  *
  * Where a run continues without updates that a block had and that were lost
- * with their owner (cut.h), the block records in the same way the batches that
- * it will never get (LAYER.missed, the same shape): together they must be all
- * batches.
+ * with their owner (salvage.h), the block records in the same way the batches
+ * that it will never get (LAYER.missed, the same shape): together they must be
+ * all batches.
  *
  * The hash is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), so that no
  * plausible mistake cancels out: a batch for another, one twice and one

@@ -36,8 +36,9 @@ visit(void *visitor, const char *entry, skn_error_t *error)
         return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path",
                         entry);
     skn_error_t fault = { 0 };
-    skn_run_folder_t *run =
-        skn_run_folder_begun(path) ? skn_run_folder_look(path, &fault) : NULL;
+    skn_run_folder_t *run = skn_run_folder_begun(path)
+                                ? skn_run_folder_open_read_only(path, &fault)
+                                : NULL;
     if (!run) {
         free(path);
         return fault.status == SKN_NO_MEMORY
@@ -85,7 +86,7 @@ list(const char *path, bool given, skn_node_folders_t *parts,
 static skn_status_t
 take_id(const char *run_path, skn_node_folders_t *parts, skn_error_t *error)
 {
-    skn_run_folder_t *run = skn_run_folder_look(run_path, error);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(run_path, error);
     if (!run)
         return error->status;
     memcpy(parts->run_id, skn_run_folder_id(run), SKN_RUN_ID_BYTES);

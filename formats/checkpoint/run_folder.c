@@ -446,7 +446,7 @@ skn_run_folder_begun(const char *path)
 }
 
 skn_run_folder_t *
-skn_run_folder_look(const char *path, skn_error_t *error)
+skn_run_folder_open_read_only(const char *path, skn_error_t *error)
 {
     skn_run_folder_t *run = folder_new(path, error);
     if (!run)
@@ -598,9 +598,9 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
         }
     }
     free(list);
-    return status == SKN_OK
-               ? skn_folder_remove(run->folder, run->path, SKN_CUT_NAME, error)
-               : status;
+    return status == SKN_OK ? skn_folder_remove(run->folder, run->path,
+                                                SKN_SALVAGE_NAME, error)
+                            : status;
 }
 
 skn_status_t

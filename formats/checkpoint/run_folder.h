@@ -6,7 +6,7 @@
  *     RUN/batch-000000001234-g000007/   the same, written by generation 7
  *     RUN/latest, RUN/best      symbolic links to two of them
  *     RUN/cut/                  blocks salvaged when a generation broke off
- *                               (cut.h); the next checkpoint removes it
+ *                               (salvage.h); the next checkpoint removes it
  *     RUN/.tmp-...              unfinished or half removed; swept at open
  *
  * Links and not text files, so that `RUN/best` is itself a path for every
@@ -24,7 +24,7 @@
 /* "batch-", 12 digits, "-g", 6 digits, and the NUL. */
 #define SKN_BATCH_NAME_BYTES 27
 #define SKN_GENERATION_MAX 999999u
-#define SKN_CUT_NAME "cut"
+#define SKN_SALVAGE_NAME "cut"
 #define SKN_LOCK_WAIT_MS 5000u /* a predecessor that is being stopped */
 
 typedef struct skn_run_folder skn_run_folder_t;
@@ -61,7 +61,8 @@ bool skn_run_folder_begun(const char *path);
 /* Opens the folder only to read it, without the lock, even while another
  * process writes in it. Functions that change it must not be called. NULL and
  * SKN_NO_INPUT when it holds no run, or SKN_BAD_DATA. */
-skn_run_folder_t *skn_run_folder_look(const char *path, skn_error_t *error);
+skn_run_folder_t *skn_run_folder_open_read_only(const char *path,
+                                                skn_error_t *error);
 /* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
 void skn_run_folder_close(skn_run_folder_t **run);
 
@@ -106,7 +107,8 @@ skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
 /* Removes the checkpoints up to this one, except the newest `keep` batches of
  * them (at least one) and the one that `best` names; of a batch that stays,
  * only the latest generation does. Later ones are left alone: they are damaged,
- * or belong to a future that forget_after did not remove. Removes the cut. */
+ * or belong to a future that forget_after did not remove. Removes the salvage.
+ * */
 skn_status_t skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch,
                                   uint64_t generation, uint32_t keep,
                                   skn_error_t *error);

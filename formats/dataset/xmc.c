@@ -123,8 +123,8 @@ header_read(const skn_xmc_line_t *line, uint64_t number[3], size_t column[3])
         for (; at < end && *at >= '0' && *at <= '9'; at++)
             read = read > UINT64_MAX / 100 ? UINT64_MAX
                                            : read * 10 + (uint64_t)(*at - '0');
-        bool ends = at == end || *at == ' ' || *at == '\t';
-        if (at == start || !ends)
+        bool at_end = at == end || *at == ' ' || *at == '\t';
+        if (at == start || !at_end)
             return false;
         number[k] = read;
         column[k] = (size_t)(start - line->text) + 1;

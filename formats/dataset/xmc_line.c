@@ -27,7 +27,8 @@ typedef struct list {
     const char *noun; /* "label" or "feature" */
     uint32_t limit;
     uint32_t header_count, expected_count;
-    bool ignores; /* indices from `limit` on, below this one, are left out: */
+    bool
+        may_ignore; /* indices from `limit` on, below this one, are left out: */
     uint64_t ignored_last;
 } list_t;
 
@@ -115,7 +116,7 @@ static bool
 is_models_limit(const list_t *list, const skn_xmc_bounds_t *bounds)
 {
     return list->expected_count && list->limit == list->expected_count &&
-           !list->ignores &&
+           !list->may_ignore &&
            !(bounds && bounds->has_header &&
              list->header_count == list->expected_count);
 }
@@ -317,7 +318,7 @@ features_finish(const line_cursor_t *cursor, const char *from,
 static inline bool
 is_ignored(const list_t *list, uint64_t index)
 {
-    return list->ignores && index <= list->ignored_last;
+    return list->may_ignore && index <= list->ignored_last;
 }
 
 /* Counts an index at `at` that is beyond the expected sizes. */
@@ -466,8 +467,8 @@ list_of(const char *noun, const skn_xmc_bounds_t *b, uint32_t header_count,
                     .expected_count = expected_count };
     if (has_header)
         list.limit = header_count;
-    list.ignores = expected_count && b->unknown_ignored &&
-                   !(has_header && header_count == 0);
+    list.may_ignore = expected_count && b->unknown_ignored &&
+                      !(has_header && header_count == 0);
     list.ignored_last = has_header ? header_count - UINT64_C(1) : UINT64_MAX;
     if (expected_count && expected_count < list.limit)
         list.limit = expected_count;

@@ -111,12 +111,13 @@ is_counts(const skn_xmc_watch_t *watch, uint64_t point_count)
         feature->line == first ? feature->next : feature->greatest,
         label->line == first ? label->next : label->greatest,
     };
-    bool counts = watch->number[0] == size[0];
+    bool is_count = watch->number[0] == size[0];
     bool far = stands_out(label, first, COUNTS_TIMES) ||
                stands_out(feature, first, COUNTS_TIMES);
     if (watch->number_count == 1)
-        return watch->valued && counts && far;
-    return sizes_found(watch, size) >= 2 || (watch->valued && (counts || far));
+        return watch->valued && is_count && far;
+    return sizes_found(watch, size) >= 2 ||
+           (watch->valued && (is_count || far));
 }
 
 skn_xmc_odd_t

@@ -73,8 +73,8 @@ skn_error_write(char *text, size_t text_bytes, const char *format,
     /* The sentence as it is, and after it the same sentence as one line. The
      * failure may be of the heap: most sentences do not need it. */
     char usual[USUAL_BYTES];
-    bool fits = 5 * raw_bytes + 2 <= sizeof(usual);
-    char *raw = fits ? usual : malloc(5 * raw_bytes + 2);
+    bool has_room = 5 * raw_bytes + 2 <= sizeof(usual);
+    char *raw = has_room ? usual : malloc(5 * raw_bytes + 2);
     if (raw) {
         char *line = raw + raw_bytes + 1;
         size_t line_bytes = 0;
@@ -84,7 +84,7 @@ skn_error_write(char *text, size_t text_bytes, const char *format,
                 put_visible(line + line_bytes, (unsigned char)raw[at]);
         line[line_bytes] = '\0';
         copy_shortened(text, text_bytes, line, line_bytes);
-        if (!fits)
+        if (!has_room)
             free(raw);
         return;
     }

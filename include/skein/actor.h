@@ -50,8 +50,8 @@ typedef struct skn_option {
  * only, and belongs to the runtime unless skn_message_keep is called. After a
  * status other than SKN_OK the actor is restarted if its kind allows it
  * (`restarts`); otherwise the run fails. */
-typedef skn_status_t skn_handle_t(skn_actor_t *actor, void *state,
-                                  const void *message, skn_error_t *error);
+typedef skn_status_t skn_handler_fn(skn_actor_t *actor, void *state,
+                                    const void *message, skn_error_t *error);
 
 /* Adds `part` to `sum` (both structs of the schema); used by `reduce` pipes in
  * the order of the senders, so that the result has the same bits every time. */
@@ -60,7 +60,7 @@ typedef skn_status_t skn_combine_t(void *sum, const void *part,
 
 typedef struct skn_handler {
     const skn_schema_t *schema; /* NULL ends the table */
-    skn_handle_t *handle;
+    skn_handler_fn *handle;
     skn_combine_t *combine; /* NULL: the message cannot be reduced */
 } skn_handler_t;
 
@@ -92,7 +92,7 @@ skn_parts_refuse(const skn_parts_t *parts, size_t place)
         *parts->refused = place;
 }
 
-struct skn_cut_writer;
+struct skn_salvage_writer;
 
 typedef struct skn_kind {
     const char *name; /* NULL ends a list of kinds */
@@ -117,11 +117,11 @@ typedef struct skn_kind {
      * its remaining messages. May be NULL. */
     skn_status_t (*drain)(skn_actor_t *, void *state, skn_error_t *);
     /* The run broke off, and this actor has not failed: writes its state as it
-     * is into a cut (formats/checkpoint/cut.h). All actors have left their
-     * handlers, and those without this hook are closed; called on the host's
-     * thread, and only if the host requests it. May be NULL. */
-    skn_status_t (*cut)(skn_actor_t *, void *state, struct skn_cut_writer *,
-                        skn_error_t *);
+     * is into a salvage (formats/checkpoint/salvage.h). All actors have left
+     * their handlers, and those without this hook are closed; called on the
+     * host's thread, and only if the host requests it. May be NULL. */
+    skn_status_t (*salvage)(skn_actor_t *, void *state,
+                            struct skn_salvage_writer *, skn_error_t *);
     /* Frees what open allocated; also called after a failed open. All actors
      * have left their handlers by then, and none takes another message. May be
      * NULL. */
@@ -135,7 +135,8 @@ typedef struct skn_kind {
      * most 31, all of them in `handlers`): a topology must have a pipe to it
      * for each. */
     const skn_schema_t *const *needs;
-    bool computes; /* should have a core or hardware thread of its own */
+    bool
+        is_compute_bound; /* should have a core or hardware thread of its own */
     bool restarts; /* has no state worth keeping: after a failed handler it is
                     * closed and opened again, within the restart budget */
 } skn_kind_t;
@@ -176,9 +177,10 @@ SKN_API void skn_actor_alarm(skn_actor_t *actor, uint32_t number,
  * the senders of missing parts after a long wait, and an actor that is to stop
  * no longer waits. Valid until the next call; `senders` 0: it is not
  * blocked. */
-SKN_API void skn_actor_awaits(skn_actor_t *actor, const skn_schema_t *schema,
-                              uint64_t batch, const bool *here,
-                              uint32_t senders);
+SKN_API void skn_actor_report_blocked(skn_actor_t *actor,
+                                      const skn_schema_t *schema,
+                                      uint64_t batch, const bool *here,
+                                      uint32_t senders);
 
 /* --- sending: never blocks --------------------------------------------- */
 
@@ -236,7 +238,7 @@ SKN_API extern const skn_schema_t skn_clock_schema;
  * in order. Numbers are in C form in any locale. SKN_USAGE for any other text,
  * which is not sent. While the host has not read the last SKN_EVENTS_MAX
  * events, an actor that has sent one takes no new work. */
-SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_tell(
+SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_send_event(
     skn_actor_t *actor, skn_error_t *error, const char *format, ...);
 
 /* Whether the host requested that the run stop soon (SIGINT,

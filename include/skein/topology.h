@@ -67,7 +67,7 @@ typedef struct skn_start_options {
      * has not returned, are reported as events `waiting` and `stuck`; 0:
      * 30,000. */
     uint32_t patience_ms;
-    bool keeps; /* keep the actors' state after the run, for a cut */
+    bool keeps_state; /* keep the actors' state after the run, to salvage it */
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the

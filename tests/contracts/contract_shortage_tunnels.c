@@ -5,7 +5,7 @@
 
 #include "tests/support/held_port.h"
 #include "tests/support/shortage.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 #include "transport/tunnel/stream_pair.h"
 #include "transport/tunnel/tunnels.h"
 

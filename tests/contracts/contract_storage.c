@@ -334,15 +334,15 @@ try_one(const subject_t *subject, fault_kind_t kind, uint64_t n, int code,
                  (unsigned)n);
     cr_expect_eq(faults_blocks_live(), 0u, "%s: memory is kept after %s %u",
                  subject->name, name, (unsigned)n);
-    bool tells = kind == FAULT_SYSTEM || kind == FAULT_MEMORY;
+    bool sends_events = kind == FAULT_SYSTEM || kind == FAULT_MEMORY;
     if (status == SKN_OK)
-        cr_expect(!hit || !tells || is_forgiven(subject, name),
+        cr_expect(!hit || !sends_events || is_forgiven(subject, name),
                   "%s: %s %u failed with %s and nobody says so", subject->name,
                   name, (unsigned)n, strerror(code));
     else
-        cr_expect(hit && tells && error.text[0] && error.status == status,
-                  "%s: %s %u: %s", subject->name, name, (unsigned)n,
-                  error.text);
+        cr_expect(
+            hit && sends_events && error.text[0] && error.status == status,
+            "%s: %s %u: %s", subject->name, name, (unsigned)n, error.text);
     if (kind == FAULT_MEMORY && status != SKN_OK)
         cr_expect_eq(status, SKN_NO_MEMORY, "%s: %s %u: %s", subject->name,
                      name, (unsigned)n, error.text);

@@ -2,9 +2,10 @@
 # elastic.sh - nodes come, leave and die, and the weights are the same.
 #
 # Covers cli/elastic/coordinator.c, cli/elastic/member.c,
-# cli/elastic/member_worker.c, cli/elastic/crew.c, cli/elastic/up_elastic.c,
-# cli/base/talk.c, topology/elastic/membership.c and actors/course/course.c
-# (patience); cli/base/process.c and cli/base/alone.c. torture.sh has them at
+# cli/elastic/member_worker.c, cli/elastic/local_cluster.c,
+# cli/elastic/up_elastic.c, cli/base/control_messages.c,
+# topology/elastic/membership.c and actors/course/course.c (patience);
+# cli/base/process.c and cli/base/instance_lock.c. torture.sh has them at
 # random.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -80,7 +80,7 @@ if nm -D --defined-only "$libdir/libskein.so" |
 static skn_status_t tell(skn_actor_t *actor, void *, skn_error_t *error)
 {
     skn_actor_finish(actor);
-    return skn_actor_tell(actor, error, "{\"event\":\"from C++\"}");
+    return skn_actor_send_event(actor, error, "{\"event\":\"from C++\"}");
 }
 static skn_kind_t teller = {};
 static const skn_kind_t *const kinds[] = { &teller, nullptr };

@@ -15,9 +15,9 @@
 # times a second (tests/fault/clock_jump.c): nothing may depend on it.
 # SKEIN_PARTITIONS=FILE writes the measured times there, as a table.
 #
-# Covers topology/elastic/membership_apart.c, transport/socket/reach.c, the
-# silent of actors/links/link_driver.c, and the waits of cli/elastic/member.c
-# and cli/elastic/coordinator.c.
+# Covers topology/elastic/membership_apart.c, transport/socket/reachability.c,
+# the silent of actors/links/link_driver.c, and the waits of
+# cli/elastic/member.c and cli/elastic/coordinator.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,9 +3,10 @@
 # that holds theirs, or from any of them; and a run whose networks are not
 # joined yet is one, too.
 #
-# Covers cli/holdings.c, cli/combinations.c, topology/run/trained_find.c,
-# topology/run/trained_missing.c, topology/run/resume.c,
-# formats/checkpoint/node_folders.c, formats/checkpoint/checkpoint_find.c and
+# Covers cli/checkpoint_inventory.c, cli/combinations.c,
+# topology/run/trained_find.c, topology/run/trained_missing.c,
+# topology/run/resume.c, formats/checkpoint/node_folders.c,
+# formats/checkpoint/checkpoint_find.c and
 # formats/checkpoint/checkpoint_beside.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

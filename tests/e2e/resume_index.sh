@@ -2,7 +2,7 @@
 # resume_index.sh - a run whose sampler has an index goes on to the same
 # weights, wherever it was cut off.
 #
-# Covers actors/output/index_keeper.c and actors/output/table_builder.c with
+# Covers actors/output/shard_index.c and actors/output/table_builder.c with
 # what is around them. SKEIN_SEED=N repeats the moments of an earlier failure.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -60,7 +60,7 @@ token_of(uint8_t number, uint8_t token[SKN_TUNNEL_TOKEN_BYTES])
 /* Pairs of tokens are 2 k and 2 k + 1; a connection's number names its token,
  * so that who meets can be looked at. */
 static void
-play(skn_rendezvous_t *book, const uint8_t *bytes, size_t byte_count)
+play(skn_rendezvous_t *reports, const uint8_t *bytes, size_t byte_count)
 {
     uint64_t now_ms = 0;
     uint8_t one[SKN_TUNNEL_TOKEN_BYTES], two[SKN_TUNNEL_TOKEN_BYTES];
@@ -69,35 +69,35 @@ play(skn_rendezvous_t *book, const uint8_t *bytes, size_t byte_count)
         int other;
         switch (what % 4) {
         case 0:
-            (void)skn_rendezvous_open(book, what / 4, number / 2, number,
+            (void)skn_rendezvous_open(reports, what / 4, number / 2, number,
                                       token_of(number & ~1, one),
                                       token_of(number | 1, two), now_ms);
             break;
         case 1:
-            if (skn_rendezvous_arrive(book, token_of(number, one), number,
+            if (skn_rendezvous_arrive(reports, token_of(number, one), number,
                                       now_ms, &other) == SKN_RENDEZVOUS_JOINED)
                 assert(other == (number ^ 1));
             break;
         case 2:
-            skn_rendezvous_leave(book, number);
+            skn_rendezvous_leave(reports, number);
             break;
         default:
             now_ms += number * 64u;
-            while (skn_rendezvous_expire(book, now_ms, &other))
+            while (skn_rendezvous_expire(reports, now_ms, &other))
                 ;
         }
-        assert(skn_rendezvous_count(book) <= SKN_RENDEZVOUS_MAX);
+        assert(skn_rendezvous_count(reports) <= SKN_RENDEZVOUS_MAX);
     }
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
 {
-    skn_rendezvous_t *book = skn_rendezvous_new(NULL);
+    skn_rendezvous_t *reports = skn_rendezvous_new(NULL);
     read_preface(bytes, byte_count);
     read_words(bytes, byte_count);
-    if (book)
-        play(book, bytes, byte_count);
-    skn_rendezvous_destroy(&book);
+    if (reports)
+        play(reports, bytes, byte_count);
+    skn_rendezvous_destroy(&reports);
     return 0;
 }

@@ -40,15 +40,16 @@ typedef struct copy {
 } copy_t;
 
 /* What a member wrote of its blocks when a generation was broken off. */
-typedef struct cut {
+typedef struct salvage {
     uint64_t generation, set, batch; /* 0: none */
     uint32_t state;                  /* of which its own blocks count */
-} cut_t;
+} salvage_t;
 
 /* What the coordinator has composed of cuts and a checkpoint. */
 typedef struct composed {
     uint64_t batch, layout, set;
-    uint64_t cut; /* whose parts are those of cuts; else the base's */
+    uint64_t
+        salvage; /* whose parts are those of the salvages; else the base's */
     uint64_t base_batch, base_layout;
     uint32_t state;
 } composed_t;
@@ -76,7 +77,7 @@ typedef struct message {
     skn_status_t status;
     copy_t held[KEPT];
     size_t held_count;
-    cut_t cut;
+    salvage_t salvage;
 } message_t;
 
 typedef struct member {
@@ -109,7 +110,7 @@ typedef struct member {
     bool released; /* it was told that it may: its disk is somebody else's */
     copy_t disk[KEPT];
     size_t disk_count;
-    cut_t cut; /* on its disk */
+    salvage_t salvage; /* on its disk */
     uint64_t
         cutting_ns; /* its worker has one written then; 0: it writes none */
 } member_t;
@@ -148,9 +149,9 @@ typedef struct world {
     bool calm;    /* nothing happens but that members leave, and come back */
     bool partial; /* survivors keep what they have */
     states_t states;
-    cut_t cut[MEMBERS_MAX]; /* as they said */
-    composed_t composed;    /* last */
-    uint32_t leaves, joint; /* in all; those of several at once */
+    salvage_t salvage[MEMBERS_MAX]; /* as they said */
+    composed_t composed;            /* last */
+    uint32_t leaves, joint;         /* in all; those of several at once */
     uint64_t chosen_batch;
     uint32_t chosen, composed_count;
     uint32_t faults;
@@ -336,7 +337,7 @@ set_of(const skn_held_t *held)
 }
 
 /* Lays the cuts that those of `set` made of the last generation over `held`, as
- * cli/elastic/composing.c and formats/checkpoint/cut.c do. */
+ * cli/elastic/composing.c and formats/checkpoint/salvage.c do. */
 static inline void
 compose(world_t *world, uint64_t set, const skn_held_t *held,
         skn_point_t *point)
@@ -349,17 +350,17 @@ compose(world_t *world, uint64_t set, const skn_held_t *held,
                             .base_layout = held->generation };
     state_t state = world->states.at[state_of(held)];
     for (uint32_t k = 0; k < world->count; k++) {
-        const cut_t *cut = &world->cut[k];
+        const salvage_t *salvage = &world->salvage[k];
         /* Files of another layout are others. */
-        if (!(set & bit(k)) || cut->generation != number ||
-            cut->set != composed.set || cut->batch < held->batch)
+        if (!(set & bit(k)) || salvage->generation != number ||
+            salvage->set != composed.set || salvage->batch < held->batch)
             continue;
-        composed.cut |= bit(k);
-        if (cut->batch > composed.batch)
-            composed.batch = cut->batch;
+        composed.salvage |= bit(k);
+        if (salvage->batch > composed.batch)
+            composed.batch = salvage->batch;
         for (uint32_t b = 0; b < BLOCKS; b++)
-            if (owner_of(cut->set, b) == k)
-                state.block[b] = world->states.at[cut->state].block[b];
+            if (owner_of(salvage->set, b) == k)
+                state.block[b] = world->states.at[salvage->state].block[b];
     }
     if (composed.batch == held->batch)
         return;
@@ -373,7 +374,7 @@ compose(world_t *world, uint64_t set, const skn_held_t *held,
                             .layout = number,
                             .composed = true,
                             .lost = (uint64_t)__builtin_popcountll(
-                                composed.set & ~composed.cut) };
+                                composed.set & ~composed.salvage) };
 }
 
 static inline skn_status_t
@@ -482,10 +483,11 @@ write_cut(world_t *world, uint32_t number)
     for (uint32_t b = 0; b < BLOCKS; b++)
         if (owner_of(generation->set, b) == number)
             train_block(&state.block[b], generation->begun, batch);
-    member->cut = (cut_t){ .generation = member->runs,
-                           .set = generation->set,
-                           .batch = batch,
-                           .state = keep_state(&world->states, &state) };
+    member->salvage =
+        (salvage_t){ .generation = member->runs,
+                     .set = generation->set,
+                     .batch = batch,
+                     .state = keep_state(&world->states, &state) };
 }
 
 /* Those parts of what was composed that lie on this disk get their names. */
@@ -495,11 +497,11 @@ put_composed(world_t *world, uint32_t number, const composed_t *composed)
     member_t *member = &world->member[number];
     const copy_t *base =
         find_copy(member, composed->base_batch, composed->base_layout);
-    uint64_t parts = base ? base->parts & ~composed->cut : 0;
+    uint64_t parts = base ? base->parts & ~composed->salvage : 0;
     if (!is_mended(world, number))
         return;
-    if ((composed->cut & bit(number)) &&
-        member->cut.generation == composed->layout)
+    if ((composed->salvage & bit(number)) &&
+        member->salvage.generation == composed->layout)
         parts |= bit(number);
     *make_copy(member, composed->batch, composed->layout) =
         (copy_t){ .batch = composed->batch,
@@ -516,16 +518,16 @@ static inline bool
 is_there(world_t *world, const composed_t *composed, uint64_t set)
 {
     uint64_t parts = 0;
-    if (composed->cut & ~set)
+    if (composed->salvage & ~set)
         wrong(world, "a cut of one who takes no part is gone on from");
     for (uint32_t k = 0; k < world->count; k++) {
         const copy_t *base = find_copy(&world->member[k], composed->base_batch,
                                        composed->base_layout);
         if (!(set & bit(k)))
             continue;
-        parts |= base ? base->parts & ~composed->cut : 0;
-        if (world->member[k].cut.generation == composed->layout)
-            parts |= bit(k) & composed->cut;
+        parts |= base ? base->parts & ~composed->salvage : 0;
+        if (world->member[k].salvage.generation == composed->layout)
+            parts |= bit(k) & composed->salvage;
     }
     return parts == composed->set;
 }

@@ -144,7 +144,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         return;
     }
     switch (duty->kind) {
-    case SKN_DUTY_WHO:
+    case SKN_DUTY_IDENTIFY:
         member->greeted = false;
         break;
     case SKN_DUTY_ASK:
@@ -152,7 +152,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         message->say = SAY_HOLDS;
         message->held_count = member->disk_count;
         memcpy(message->held, member->disk, sizeof(member->disk));
-        message->cut = member->cut;
+        message->salvage = member->salvage;
         break;
     case SKN_DUTY_START:
         if (duty->generation <= member->seen ||
@@ -164,7 +164,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         member->paused = duty->generation == member->runs;
         break;
     case SKN_DUTY_ABORT:
-        if (!duty->cut)
+        if (!duty->salvage)
             end_worker(world, number, SKN_ENDING_FAILED);
         else if (member->runs && !member->cutting_ns)
             member->cutting_ns = world->now_ns + draw(world, 5000) * MS + 1;
@@ -177,7 +177,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         if (member->released) {
             trace(world, "%s has left, and its disk is gone", names[number]);
             member->disk_count = 0;
-            member->cut = (cut_t){ 0 };
+            member->salvage = (salvage_t){ 0 };
         }
         break_line(world, number);
         break;
@@ -193,7 +193,7 @@ kill_member(world_t *world, uint32_t number, bool wipe)
     trace(world, "%s is killed%s", names[number], wipe ? ", disk too" : "");
     if (wipe) {
         member->disk_count = 0;
-        member->cut = (cut_t){ 0 };
+        member->salvage = (salvage_t){ 0 };
     }
     member->alive = false;
     member->died = true;
@@ -352,7 +352,7 @@ save_on(world_t *world, uint64_t number)
                     copy->parts |= bit(p);
         } else {
             copy->manifest = true;
-            world->member[k].cut = (cut_t){ 0 };
+            world->member[k].salvage = (salvage_t){ 0 };
         }
         return;
     }
@@ -472,7 +472,7 @@ open_coordinator(world_t *world)
     world->coordinator_ns = 0;
     world->told_leaving = 0;
     memset(world->list_count, 0, sizeof(world->list_count));
-    memset(world->cut, 0, sizeof(world->cut));
+    memset(world->salvage, 0, sizeof(world->salvage));
 }
 
 static void
@@ -510,7 +510,7 @@ carry_out(world_t *world)
                 world->journal_saved = duty.point.batch;
             begin_generation(world, &duty);
             count_for_leavers(world);
-        } else if (duty.kind == SKN_DUTY_TELL) {
+        } else if (duty.kind == SKN_DUTY_REPORT) {
             trace(world, "told: %s", duty.text);
         } else {
             trace(world, "duty %d of %s", (int)duty.kind, names[duty.member]);
@@ -549,7 +549,7 @@ hear(world_t *world, const message_t *message)
         break;
     case SAY_HOLDS:
         list_copies(world, number, message->held, message->held_count);
-        world->cut[number] = message->cut;
+        world->salvage[number] = message->salvage;
         skn_membership_holds(membership, number, world->now_ns);
         break;
     case SAY_ENDED:
@@ -642,8 +642,9 @@ spoil(world_t *world)
     if (!world->calm && world->membership && draw(world, 8) == 0) {
         note_event(world);
         if (draw(world, 2) == 0)
-            (void)skn_membership_spare(world->membership, number,
-                                       world->now_ns + draw(world, 60000) * MS);
+            (void)skn_membership_leave_out(world->membership, number,
+                                           world->now_ns +
+                                               draw(world, 60000) * MS);
         skn_membership_renew(world->membership, "rows", "are dealt anew");
     }
     world->faults++;
@@ -723,8 +724,8 @@ run(world_t *world)
     return !world->wrong;
 }
 
-/* Of all worlds: beginnings from cuts, members that left, those that did at the
- * same moment as others. */
+/* Of all worlds: beginnings from salvages, members that left, those that did at
+ * the same moment as others. */
 static uint64_t composed, leaves, joint;
 
 static bool
@@ -791,7 +792,7 @@ main(int argc, char **argv)
         failed += !play(seed, partial, &generations, &faults);
     (void)printf(
         "%" PRIu64 " worlds, %" PRIu64 " generations, %" PRIu64
-        " faults, %" PRIu64 " beginnings from cuts, %" PRIu64
+        " faults, %" PRIu64 " beginnings from salvages, %" PRIu64
         " leaves (%" PRIu64 " of several at once): %" PRIu64 " went wrong\n",
         last - first + 1, generations, faults, composed, leaves, joint, failed);
     return failed > 0;

@@ -5,8 +5,8 @@
  * n-th block. A state records, for each block, the batches that it has had, as
  * their number and the sum of what each adds (like
  * formats/checkpoint/ledger.h), and those that it has missed. States are stored
- * by number, as long as the world exists: a checkpoint, a cut and a composed
- * checkpoint refer to one.
+ * by number, as long as the world exists: a checkpoint, a salvage and a
+ * composed checkpoint refer to one.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TESTS_SIM_SIM_PARTIAL_H
 #define TESTS_SIM_SIM_PARTIAL_H

@@ -230,7 +230,7 @@ obey(world_t *world)
             end_worker(world, duty.member, SKN_ENDING_FAILED);
         } else if (duty.kind == SKN_DUTY_BYE) {
             node->left = true;
-        } else if (duty.kind == SKN_DUTY_TELL && tracing) {
+        } else if (duty.kind == SKN_DUTY_REPORT && tracing) {
             (void)printf("%9.1f  %s\n", (double)world->now_ns * 1e-9,
                          duty.text);
         }

@@ -55,7 +55,8 @@ hub_clock(skn_actor_t *actor, void *state, const void *message,
 {
     const skn_clock_t *clock = message;
     ((hub_t *)state)->clocks++;
-    return skn_actor_tell(actor, error, "{\"at\":%" PRIu64 "}", clock->tag);
+    return skn_actor_send_event(actor, error, "{\"at\":%" PRIu64 "}",
+                                clock->tag);
 }
 
 static skn_status_t

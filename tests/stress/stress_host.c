@@ -20,8 +20,8 @@ tell_turn(skn_actor_t *actor, void *state, skn_error_t *error)
     uint64_t *turn = state;
     if (skn_actor_stop_wanted(actor))
         skn_actor_finish(actor);
-    return skn_actor_tell(actor, error, "{\"turn\":%llu}",
-                          (unsigned long long)++*turn);
+    return skn_actor_send_event(actor, error, "{\"turn\":%llu}",
+                                (unsigned long long)++*turn);
 }
 
 static const skn_kind_t teller = { .name = "teller",

@@ -18,7 +18,7 @@
 
 #include "tests/support/held_port.h"
 #include "tests/support/tsan_libzmq.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 #include "transport/endpoint/endpoint.h"
 #include "transport/tunnel/tunnel_words.h"
 #include "transport/tunnel/tunnels.h"
@@ -136,13 +136,13 @@ be_strange(void *unused)
 {
     static const uint8_t token[SKN_TUNNEL_TOKEN_BYTES] = { 1 };
     uint8_t said[3][SKN_PREFACE_BYTES] = { "GET / HTTP/1.0", "", "\xff" };
-    skn_conduit_place_t place;
+    skn_byte_socket_place_t place;
     (void)unused;
     skn_preface_write(SKN_PREFACE_TUNNEL, token, said[1]);
-    if (!skn_conduit_find(address, &place))
+    if (!skn_byte_socket_find(address, &place))
         return NULL;
     for (unsigned k = 0; !atomic_load(&over); k++) {
-        int number = skn_conduit_dial(&place, 0);
+        int number = skn_byte_socket_dial(&place, 0);
         struct pollfd item = { number, POLLOUT, 0 };
         (void)poll(&item, 1, STRANGER_PAUSE_MS);
         (void)send(number, said[k % 3], k % 3 == 2 ? 1 : SKN_PREFACE_BYTES,

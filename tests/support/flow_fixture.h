@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "actors/runtime/system.h"
-#include "actors/runtime/system_state.h"
+#include "actors/runtime/system_internal.h"
 
 #define FLOW_ACTORS_MAX 64
 #define FLOW_PIPES_MAX 64

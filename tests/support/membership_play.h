@@ -17,8 +17,8 @@ static const char *const names[] = { "a", "b", "c", "d" };
 typedef struct held {
     skn_status_t status;
     skn_point_t point;
-    uint64_t asked;  /* the set that was asked about */
-    uint64_t needed; /* of any that is enough */
+    uint64_t asked;              /* the set that was asked about */
+    uint64_t must_not_leave_out; /* of any that is enough */
     /* In place of `needed`: parts of the checkpoint, and those of each member.
      * 0: it is not looked at. */
     uint64_t parts, of[4];
@@ -49,7 +49,8 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
         point->copies = copies_of(held, set);
     if (held->parts && point->copies == 0)
         return skn_fail(error, SKN_UNAVAILABLE, "parts are missing");
-    return held->status == SKN_OK && (set & held->needed) == held->needed
+    return held->status == SKN_OK &&
+                   (set & held->must_not_leave_out) == held->must_not_leave_out
                ? SKN_OK
                : skn_fail(error, held->status ? held->status : SKN_UNAVAILABLE,
                           "parts are missing");
@@ -131,7 +132,7 @@ static inline bool
 was_told(const play_t *play, const char *text)
 {
     for (size_t k = 0; k < play->duty_count; k++)
-        if (play->duty[k].kind == SKN_DUTY_TELL &&
+        if (play->duty[k].kind == SKN_DUTY_REPORT &&
             strstr(play->duty[k].text, text))
             return true;
     return false;

@@ -93,7 +93,7 @@ resume_run(place_t *place, skn_error_t *error)
 static inline skn_status_t
 look_at_run(place_t *place, skn_error_t *error)
 {
-    skn_run_folder_t *run = skn_run_folder_look(place->run, error);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(place->run, error);
     if (!run)
         return error->status;
     cr_expect_str_eq(skn_run_folder_id(run), new_run.run_id);
@@ -106,7 +106,7 @@ static inline void
 inspect_new_run(place_t *place, skn_status_t status)
 {
     skn_error_t error = { 0 };
-    skn_run_folder_t *run = skn_run_folder_look(place->run, NULL);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(place->run, NULL);
     if (status == SKN_OK)
         cr_expect(run);
     if (!run)

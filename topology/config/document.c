@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "skein/limits.h"
-#include "topology/config/document_tree.h"
+#include "topology/config/document_internal.h"
 
 /* Blocks of 64 KiB: a sample config fits in one. */
 #define BLOCK_BYTES 65536u

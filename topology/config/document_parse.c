@@ -14,7 +14,7 @@
 
 #include "formats/text/text.h"
 #include "skein/limits.h"
-#include "topology/config/document_tree.h"
+#include "topology/config/document_internal.h"
 
 typedef struct tree_builder {
     skn_document_t *document;

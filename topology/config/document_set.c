@@ -8,7 +8,7 @@
 
 #include "formats/text/text.h"
 #include "skein/limits.h"
-#include "topology/config/document_tree.h"
+#include "topology/config/document_internal.h"
 
 typedef struct override {
     skn_document_t *document;

@@ -103,12 +103,12 @@ skn_document_write_text(const char *text, bool text_only, FILE *file)
         (void)fputs(text, file);
         return;
     }
-    bool hides = opens_brackets(text);
+    bool must_quote = opens_brackets(text);
     (void)fputc('"', file);
     for (const char *at = text; *at; at++) {
         size_t bytes = 1;
         uint32_t hidden = unprintable(at, &bytes);
-        if (hides && (*at == '[' || *at == '{'))
+        if (must_quote && (*at == '[' || *at == '{'))
             hidden = (unsigned char)*at;
         if (*at == '"' || *at == '\\')
             (void)fprintf(file, "\\%c", *at);

@@ -24,8 +24,9 @@ skn_shell_quote(const char *word, FILE *file)
 const char *
 skn_shell_word(const char *word, char *text)
 {
-    bool quotes = !word[0] || word[strspn(word, plain)];
-    FILE *file = quotes ? fmemopen(text, SKN_SHELL_WORD_BYTES, "w") : NULL;
+    bool needs_quotes = !word[0] || word[strspn(word, plain)];
+    FILE *file =
+        needs_quotes ? fmemopen(text, SKN_SHELL_WORD_BYTES, "w") : NULL;
     if (!file) { /* or no memory for one */
         (void)snprintf(text, SKN_SHELL_WORD_BYTES, "%s", word);
         return text;

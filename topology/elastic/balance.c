@@ -38,7 +38,7 @@ typedef struct node {
     cost_t known;           /* at the last move */
     double share, batch_us; /* at the last move; 0: there was none */
     uint64_t out_ms;        /* how long it was left out last */
-    bool needed;
+    bool must_not_leave_out;
 } node_t;
 
 struct skn_balance {
@@ -216,7 +216,8 @@ find_out(const skn_balance_t *balance, double *us)
     }
     uint64_t out = (uint64_t)1 << slow;
     double without_us = find_even_us(balance, balance->set & ~out);
-    if (count <= balance->least || count <= 2 || balance->node[slow].needed ||
+    if (count <= balance->least || count <= 2 ||
+        balance->node[slow].must_not_leave_out ||
         without_us * (1 + SKN_BALANCE_OUT_GAIN) > *us)
         return 0;
     *us = without_us;
@@ -400,7 +401,7 @@ skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 void
 skn_balance_need(skn_balance_t *balance, uint32_t number)
 {
-    balance->node[number].needed = true;
+    balance->node[number].must_not_leave_out = true;
 }
 
 /* --- state ---------------------------------------------------------------- */

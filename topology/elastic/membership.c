@@ -3,7 +3,7 @@
  * The phases are gathering, running, pausing, aborting and over. Times are
  * compared with those that the caller passed in, never with a clock.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/elastic/membership_state.h"
+#include "topology/elastic/membership_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,9 +42,9 @@ skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
 }
 
 void
-skn_membership_tell(skn_membership_t *membership, const char *format, ...)
+skn_membership_report(skn_membership_t *membership, const char *format, ...)
 {
-    skn_duty_t *order = skn_membership_give(membership, SKN_DUTY_TELL, 0);
+    skn_duty_t *order = skn_membership_give(membership, SKN_DUTY_REPORT, 0);
     va_list arguments;
     va_start(arguments, format);
     (void)skn_text_write_list(order->text, sizeof(order->text), format,
@@ -95,7 +95,7 @@ skn_membership_abort(skn_membership_t *membership, uint32_t number,
                      uint64_t now_ns)
 {
     member_state_t *member = &membership->member[number];
-    skn_membership_give(membership, SKN_DUTY_ABORT, number)->cut =
+    skn_membership_give(membership, SKN_DUTY_ABORT, number)->salvage =
         skn_membership_keeps(membership) && takes_part(membership, number);
     member->abort_ns = now_ns;
 }
@@ -111,7 +111,8 @@ skn_membership_take_back(skn_membership_t *membership)
         member->spared_ns = 0;
         if (takes_part(membership, k)) /* not left out yet */
             continue;
-        member->needed = membership->batch <= membership->point.batch;
+        member->must_not_leave_out =
+            membership->batch <= membership->point.batch;
         any = true;
     }
     return any;
@@ -193,8 +194,8 @@ bury(skn_membership_t *membership, uint32_t number, const char *how,
     member->misses = member->suspect_ns = 0;
     if (membership->phase == SKN_CLUSTER_OVER)
         return;
-    skn_membership_tell(membership, "%s %s", membership->names[number],
-                        was_leaving ? "has left" : how);
+    skn_membership_report(membership, "%s %s", membership->names[number],
+                          was_leaving ? "has left" : how);
     if (takes_part(membership, number) && !member->ended &&
         membership->phase != SKN_CLUSTER_GATHERING) {
         skn_membership_because(membership, membership->names[number], how);
@@ -230,8 +231,8 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
         (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
     else if (membership->phase == SKN_CLUSTER_GATHERING ||
              !takes_part(membership, number))
-        skn_membership_tell(membership, "%s is here",
-                            membership->names[number]);
+        skn_membership_report(membership, "%s is here",
+                              membership->names[number]);
 }
 
 void
@@ -245,12 +246,12 @@ skn_membership_newest(skn_membership_t *membership, uint32_t number,
         membership->phase == SKN_CLUSTER_OVER)
         return;
     membership->newest = generation;
-    skn_membership_tell(membership,
-                        "%s took part in generation %llu, and the journal ends "
-                        "with %llu: it is of an earlier time",
-                        membership->names[number],
-                        (unsigned long long)generation,
-                        (unsigned long long)membership->generation);
+    skn_membership_report(
+        membership,
+        "%s took part in generation %llu, and the journal ends "
+        "with %llu: it is of an earlier time",
+        membership->names[number], (unsigned long long)generation,
+        (unsigned long long)membership->generation);
 }
 
 void
@@ -259,14 +260,14 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
 {
     member_state_t *member = &membership->member[number];
     if (!member->here) { /* taken for dead, but still connected */
-        (void)skn_membership_give(membership, SKN_DUTY_WHO, number);
+        (void)skn_membership_give(membership, SKN_DUTY_IDENTIFY, number);
         return;
     }
-    bool begins = member->runs == 0 && generation == membership->generation;
+    bool is_first = member->runs == 0 && generation == membership->generation;
     member->heard_ns = now_ns;
     member->suspect_ns = 0;
     member->runs = generation;
-    if (begins && membership->phase == SKN_CLUSTER_PAUSING &&
+    if (is_first && membership->phase == SKN_CLUSTER_PAUSING &&
         number == lead_of(membership))
         (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
@@ -312,8 +313,8 @@ skn_membership_leaving(skn_membership_t *membership, uint32_t number,
     member->leaving = true;
     if (membership->phase == SKN_CLUSTER_OVER)
         return;
-    skn_membership_tell(membership, "%s wants to leave",
-                        membership->names[number]);
+    skn_membership_report(membership, "%s wants to leave",
+                          membership->names[number]);
 }
 
 void
@@ -363,12 +364,13 @@ skn_membership_renew(skn_membership_t *membership, const char *who,
 }
 
 bool
-skn_membership_spare(skn_membership_t *membership, uint32_t number,
-                     uint64_t until_ns)
+skn_membership_leave_out(skn_membership_t *membership, uint32_t number,
+                         uint64_t until_ns)
 {
     member_state_t *member = &membership->member[number];
     bool sooner = member->spared_ns > until_ns;
-    if (!sooner && (!takes_part(membership, number) || member->needed))
+    if (!sooner &&
+        (!takes_part(membership, number) || member->must_not_leave_out))
         return false;
     member->spared_ns = until_ns;
     return true;
@@ -422,15 +424,15 @@ are_mistaken(skn_membership_t *membership, uint32_t number, skn_status_t status)
     for (uint32_t k = 0; k < membership->options.count; k++)
         here |= membership->member[k].here ? bit(k) : 0;
     if (membership->batch > membership->point.batch)
-        membership->mistaken = 0;
+        membership->config_failures = 0;
     bool folder = status == SKN_CANNOT_CREATE;
     if (!folder && ((status != SKN_BAD_CONFIG && status != SKN_USAGE) ||
                     membership->member[number].strikes < 2))
         return false;
-    membership->mistaken |= bit(number);
-    bool several = __builtin_popcountll(membership->mistaken) > 1 ||
+    membership->config_failures |= bit(number);
+    bool several = __builtin_popcountll(membership->config_failures) > 1 ||
                    membership->options.count == 1;
-    bool all = (here & ~membership->mistaken) == 0;
+    bool all = (here & ~membership->config_failures) == 0;
     return folder ? all && several : all || several;
 }
 
@@ -464,10 +466,10 @@ blame(skn_membership_t *membership, uint32_t number, const skn_error_t *error,
     uint64_t bar = bar_ms(member->strikes);
     member->barred_ns = now_ns + bar * NS_PER_MS;
     member->fault = *error;
-    skn_membership_tell(membership,
-                        "%s failed %u times in a row and stays out for %llu s",
-                        membership->names[number], member->strikes,
-                        (unsigned long long)(bar / 1000));
+    skn_membership_report(
+        membership, "%s failed %u times in a row and stays out for %llu s",
+        membership->names[number], member->strikes,
+        (unsigned long long)(bar / 1000));
 }
 
 void
@@ -486,8 +488,8 @@ skn_membership_room(skn_membership_t *membership, uint32_t number,
         return;
     member->room_ns = 0;
     member->barred_ns = now_ns;
-    skn_membership_tell(membership, "%s has room on its disk again",
-                        membership->names[number]);
+    skn_membership_report(membership, "%s has room on its disk again",
+                          membership->names[number]);
 }
 
 static bool
@@ -526,10 +528,10 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
     }
     if (ending != SKN_ENDING_FAILED)
         return;
-    skn_membership_tell(membership, "%s failed: %.200s",
-                        membership->names[number], error->text);
+    skn_membership_report(membership, "%s failed: %.200s",
+                          membership->names[number], error->text);
     skn_membership_because(membership, membership->names[number], "failed");
-    membership->spoiled = is_mistake(error->status);
+    membership->state_is_suspect = is_mistake(error->status);
     blame(membership, number, error, now_ns);
     skn_membership_end_generation(membership, now_ns);
 }
@@ -634,8 +636,8 @@ run(skn_membership_t *membership, uint64_t now_ns)
         return;
     if (drop_beginning(membership, now_ns))
         return;
-    bool stops = membership->stop && !membership->serving;
-    if (!stops && !wants_change(membership, now_ns))
+    bool must_stop = membership->stop && !membership->serving;
+    if (!must_stop && !wants_change(membership, now_ns))
         return;
     (void)skn_membership_give(membership, SKN_DUTY_PAUSE, lead_of(membership));
     skn_membership_enter(membership, SKN_CLUSTER_PAUSING, now_ns);
@@ -668,9 +670,9 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
         membership->tick_ns > 0 ? ms_since(membership->tick_ns, now_ns) : 0;
     membership->tick_ns = now_ns;
     if (still_ms >= STILL_TOLD_MS)
-        skn_membership_tell(membership,
-                            "the coordinator itself stood still for %llu s",
-                            (unsigned long long)still_ms / 1000);
+        skn_membership_report(membership,
+                              "the coordinator itself stood still for %llu s",
+                              (unsigned long long)still_ms / 1000);
     find_dead(membership, now_ns);
     switch (membership->phase) {
     case SKN_CLUSTER_GATHERING:
@@ -730,7 +732,7 @@ skn_membership_destroy(skn_membership_t **membership)
 bool
 skn_membership_keeps(const skn_membership_t *membership)
 {
-    return membership->options.partial && !membership->spoiled;
+    return membership->options.partial && !membership->state_is_suspect;
 }
 
 const skn_error_t *
@@ -743,7 +745,7 @@ skn_membership_fault(const skn_membership_t *membership, uint32_t number)
 }
 
 bool
-skn_membership_is_spared(const skn_membership_t *membership, uint32_t number)
+skn_membership_is_left_out(const skn_membership_t *membership, uint32_t number)
 {
     return !takes_part(membership, number) &&
            membership->member[number].spared_ns > membership->tick_ns;

@@ -79,8 +79,8 @@ typedef struct skn_point {
     bool saved;
     uint64_t batch;
     uint64_t layout; /* the generation that wrote the checkpoint */
-    /* composed of the cuts of `layout` (formats/checkpoint/cut.h): updates are
-     * lost */
+    /* composed of the salvages of `layout` (formats/checkpoint/salvage.h):
+     * updates are lost */
     bool composed;
     uint64_t lost;   /* how many updates are lost */
     uint32_t copies; /* holders of the part that has the fewest */
@@ -114,15 +114,15 @@ typedef struct skn_membership_options {
 
 /* O(NAME, meaning). */
 #define SKN_DUTIES(O)                                                          \
-    O(WHO, "`member` speaks, and is to say who it is")                         \
-    O(ASK, "`member` is to say what checkpoints it holds")                     \
-    O(RECORD, "the beginning of `generation` goes on disk, before what "       \
-              "follows")                                                       \
-    O(START, "`member` takes part in `generation`, with those of `set`")       \
-    O(PAUSE, "`member`, which leads, brings `generation` to its next marker")  \
-    O(ABORT, "`member` ends what it runs, at once, or with a `cut`")           \
-    O(BYE, "`member` may go; the run is over, or goes on without it")          \
-    O(TELL, "people are told `text`")
+    O(IDENTIFY, "ask `member`, which has sent something, who it is")           \
+    O(ASK, "ask `member` which checkpoints it holds")                          \
+    O(RECORD, "write the start of `generation` to disk before the duties "     \
+              "that follow")                                                   \
+    O(START, "start `generation` at `member`, with the members of `set`")      \
+    O(PAUSE, "let `member`, the leader, end `generation` at its next marker")  \
+    O(ABORT, "end the worker of `member` at once, or after it has salvaged")   \
+    O(BYE, "dismiss `member`: the run is over, or continues without it")       \
+    O(REPORT, "report `text` to the user")
 
 typedef enum skn_duty_kind {
 #define O(name, text) SKN_DUTY_##name,
@@ -140,7 +140,7 @@ typedef struct skn_duty {
                        * and only give the other members, which lead, what they
                        * hold of the point */
     skn_point_t point;
-    bool cut; /* ABORT: the member first writes what it has, within its time */
+    bool salvage; /* ABORT: the worker first salvages its blocks */
     char text[SKN_DUTY_TEXT_BYTES];
 } skn_duty_t;
 
@@ -215,8 +215,8 @@ void skn_membership_renew(skn_membership_t *membership, const char *who,
  * unless fewer than `least` would be left or only it holds a part of the
  * checkpoint. False: it takes no part, or the others once failed without it. A
  * member that is left out already may be given an earlier time. */
-bool skn_membership_spare(skn_membership_t *membership, uint32_t member,
-                          uint64_t until_ns);
+bool skn_membership_leave_out(skn_membership_t *membership, uint32_t member,
+                              uint64_t until_ns);
 /* The user wants the run to save and stop. */
 void skn_membership_stop(skn_membership_t *membership, uint64_t now_ns);
 /* Time passes; called at least every SKN_MEMBER_PULSE_MS. */
@@ -239,15 +239,15 @@ uint64_t skn_membership_batch(const skn_membership_t *membership);
  * which renews its lease (SKN_MEMBER_LEASE_MS). */
 bool skn_membership_hears(const skn_membership_t *membership, uint32_t member);
 /* True if a member is left out because the others are faster without it. */
-bool skn_membership_is_spared(const skn_membership_t *membership,
-                              uint32_t member);
+bool skn_membership_is_left_out(const skn_membership_t *membership,
+                                uint32_t member);
 /* The failure for which a member is left out, as the member that noticed it
  * first reported it; NULL: it takes part, or is out for another reason. */
 const skn_error_t *skn_membership_fault(const skn_membership_t *membership,
                                         uint32_t member);
-/* True if the run may continue from the cuts that members wrote when the last
- * generation ended: not if one of them failed for a reason that the others'
- * state may share. */
+/* True if the run may continue from the salvages that members wrote when the
+ * last generation ended: not if one of them failed for a reason that the
+ * others' state may share. */
 bool skn_membership_keeps(const skn_membership_t *membership);
 /* The member of `set` that leads: the first in the order of `names`. */
 uint32_t skn_membership_lead(uint64_t set);

@@ -7,7 +7,7 @@
  * are an edge of a graph if either reports the other; members are removed from
  * the graph until no edge is left.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/elastic/membership_state.h"
+#include "topology/elastic/membership_internal.h"
 
 /* Reasons to leave a member out, the most important first. */
 typedef struct reason {
@@ -134,9 +134,9 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
     if (member->out)
         return;
     if (pairs_of(membership, number, set) == 0) { /* no connection has failed */
-        skn_membership_tell(membership,
-                            "%s stays out: nobody is here whom it could dial",
-                            membership->names[number]);
+        skn_membership_report(membership,
+                              "%s stays out: nobody is here whom it could dial",
+                              membership->names[number]);
         return;
     }
     member->out = true;
@@ -146,7 +146,7 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
         member->barred_ns = now_ns + bar_ms(member->apart) * NS_PER_MS;
         member->apart_ns = member->barred_ns;
     }
-    skn_membership_tell(
+    skn_membership_report(
         membership, "%s stays out until it and %s reach each other",
         membership->names[number],
         skn_membership_list(membership, pairs_of(membership, number, set),
@@ -154,8 +154,8 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
 }
 
 void
-skn_membership_leave_out(skn_membership_t *membership, uint64_t set,
-                         uint64_t ready, uint64_t now_ns)
+skn_membership_mark_out(skn_membership_t *membership, uint64_t set,
+                        uint64_t ready, uint64_t now_ns)
 {
     for (uint32_t k = 0; k < membership->options.count; k++) {
         if ((ready & bit(k)) && !(set & bit(k)))
@@ -181,8 +181,9 @@ skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns)
                 membership->apart_ns = now_ns;
             if (ms_since(membership->apart_ns, now_ns) < SKN_MEMBER_APART_MS)
                 return false;
-            skn_membership_tell(membership, "%s and %s do not reach each other",
-                                membership->names[b], membership->names[a]);
+            skn_membership_report(membership,
+                                  "%s and %s do not reach each other",
+                                  membership->names[b], membership->names[a]);
             skn_membership_because(membership, membership->names[a],
                                    "is cut off from another");
             skn_membership_end_generation(membership, now_ns);
@@ -210,7 +211,7 @@ skn_membership_misses(skn_membership_t *membership, uint32_t number,
             continue;
         membership->member[k].out = false;
         if (membership->phase != SKN_CLUSTER_OVER)
-            skn_membership_tell(membership, "%s reaches the others again",
-                                membership->names[k]);
+            skn_membership_report(membership, "%s reaches the others again",
+                                  membership->names[k]);
     }
 }

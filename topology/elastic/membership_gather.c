@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "topology/elastic/membership_state.h"
+#include "topology/elastic/membership_internal.h"
 
 /* interval between messages that name the members waited for */
 #define TELL_MS 10000u
@@ -90,7 +90,7 @@ wait_for_members(skn_membership_t *membership, uint64_t set, const char *why,
     if (ms_since(membership->told_ns, now_ns) < TELL_MS)
         return;
     membership->told_ns = now_ns;
-    skn_membership_tell(
+    skn_membership_report(
         membership, "waiting for %s: %s",
         skn_membership_list(
             membership,
@@ -107,7 +107,7 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
                      uint64_t now_ns)
 {
     char text[200];
-    skn_membership_leave_out(membership, stay | serving, ready, now_ns);
+    skn_membership_mark_out(membership, stay | serving, ready, now_ns);
     if (membership->generation < membership->newest)
         membership->generation = membership->newest;
     membership->generation++;
@@ -123,13 +123,15 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
         membership->saved_batch = point->batch;
     membership->ever = true;
     membership->started_ns = now_ns;
-    membership->renew = membership->spoiled = membership->is_found = false;
+    membership->renew = membership->state_is_suspect = membership->is_found =
+        false;
     (void)skn_membership_give(membership, SKN_DUTY_RECORD, 0);
-    skn_membership_tell(membership, "generation %llu from batch %llu: %s%s%s",
-                        (unsigned long long)membership->generation,
-                        (unsigned long long)point->batch,
-                        skn_membership_list(membership, stay, text),
-                        membership->reason[0] ? "; " : "", membership->reason);
+    skn_membership_report(membership, "generation %llu from batch %llu: %s%s%s",
+                          (unsigned long long)membership->generation,
+                          (unsigned long long)point->batch,
+                          skn_membership_list(membership, stay, text),
+                          membership->reason[0] ? "; " : "",
+                          membership->reason);
     membership->reason[0] = '\0';
     for (uint32_t k = 0; k < membership->options.count; k++) {
         if (!takes_part(membership, k))
@@ -242,8 +244,8 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     membership->batch = membership->saved_batch;
     membership->started_ns = now_ns;
     membership->looked = membership->is_found = true;
-    skn_membership_tell(membership, "generation %llu goes on",
-                        (unsigned long long)membership->generation);
+    skn_membership_report(membership, "generation %llu goes on",
+                          (unsigned long long)membership->generation);
     skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
     return true;
 }

@@ -19,7 +19,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "topology/elastic/membership_state.h"
+#include "topology/elastic/membership_internal.h"
 
 void
 skn_membership_because_of(skn_membership_t *membership, uint64_t set,
@@ -57,7 +57,8 @@ let_go(skn_membership_t *membership, uint64_t set)
 void
 skn_membership_let_go(skn_membership_t *membership)
 {
-    /* Before the first checkpoint no member holds anything that is needed. */
+    /* Before the first checkpoint no member holds anything that is
+     * must_not_leave_out. */
     if (membership->saved_here || !membership->point.saved)
         let_go(membership, UINT64_MAX);
 }

@@ -157,11 +157,11 @@ decide_memory(skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
 {
     uint64_t now_ns = sample->now_ns;
     bool before = policy->give_memory;
-    bool waits = sample->memory_pressure > MEMORY_SHORT;
+    bool is_short = sample->memory_pressure > MEMORY_SHORT;
     bool little =
         sample->memory_free >= 0.0 && sample->memory_free < MEMORY_FREE_MIN;
-    keep_since(&policy->short_ns, waits || little, now_ns);
-    keep_since(&policy->plenty_ns, !waits && !little, now_ns);
+    keep_since(&policy->short_ns, is_short || little, now_ns);
+    keep_since(&policy->plenty_ns, !is_short && !little, now_ns);
     if (lasts(policy->short_ns, SKN_IDLE_SHORT_NS, now_ns))
         policy->give_memory = true;
     else if (lasts(policy->plenty_ns, SKN_IDLE_RESUME_NS, now_ns))

@@ -260,7 +260,7 @@ runs_on_battery(skn_idle_sampler_t *sampler)
 {
     static const char supplies[] = "/sys/class/power_supply";
     DIR *folder = folder_of(sampler, supplies);
-    bool discharges = false, powered = false;
+    bool on_battery = false, powered = false;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         char path[PROC_PATH_BYTES / 2];
         if (entry->d_name[0] == '.' || strlen(entry->d_name) > 64)
@@ -271,12 +271,12 @@ runs_on_battery(skn_idle_sampler_t *sampler)
         (void)snprintf(path, sizeof(path), "%s/%.64s/%s", supplies,
                        entry->d_name, battery ? "status" : "online");
         const char *text = text_of(sampler, path);
-        discharges |= battery && strncmp(text, "Discharging", 11) == 0;
+        on_battery |= battery && strncmp(text, "Discharging", 11) == 0;
         powered |= !battery && text[0] == '1';
     }
     if (folder)
         (void)closedir(folder);
-    return discharges && !powered;
+    return on_battery && !powered;
 }
 
 /* A terminal's access time is that of the last key (tty(4)). */
@@ -329,7 +329,7 @@ skn_idle_sampler_destroy(skn_idle_sampler_t **sampler)
 }
 
 void
-skn_idle_sampler_look(skn_idle_sampler_t *sampler)
+skn_idle_sampler_refresh(skn_idle_sampler_t *sampler)
 {
     sampler->look_ns = 0;
 }

@@ -54,7 +54,7 @@ void skn_idle_sampler_destroy(skn_idle_sampler_t **sampler);
 void skn_idle_sampler_take(skn_idle_sampler_t *sampler, uint64_t now_ns,
                            skn_idle_sample_t *sample);
 /* Call it after starting a child: the next call looks up the tree. */
-void skn_idle_sampler_look(skn_idle_sampler_t *sampler);
+void skn_idle_sampler_refresh(skn_idle_sampler_t *sampler);
 /* Cores that `self` and its descendants used between the last two calls. */
 double skn_idle_sampler_inside(const skn_idle_sampler_t *sampler);
 

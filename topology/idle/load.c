@@ -18,12 +18,12 @@ since(uint64_t then, uint64_t now)
 
 /* The busiest of the threads that existed at both samples. */
 static uint64_t
-most_since(const skn_node_load_t *load, const skn_load_look_t *look,
+most_since(const skn_node_load_t *load, const skn_load_sample_t *sample,
            uint64_t held_ns)
 {
     uint64_t most_ns = 0;
-    for (size_t k = 0; k < look->thread_count; k++) {
-        const skn_load_thread_t *now = &look->threads[k];
+    for (size_t k = 0; k < sample->thread_count; k++) {
+        const skn_load_thread_t *now = &sample->threads[k];
         for (size_t j = 0; j < load->thread_count; j++) {
             const skn_load_thread_t *then = &load->thread[j];
             if (then->id != now->id)
@@ -38,29 +38,29 @@ most_since(const skn_node_load_t *load, const skn_load_look_t *look,
 }
 
 void
-skn_node_load_add(skn_node_load_t *load, const skn_load_look_t *look)
+skn_node_load_add(skn_node_load_t *load, const skn_load_sample_t *sample)
 {
-    uint64_t held_ns = since(load->throttled_ns, look->throttled_ns);
-    uint64_t most_ns = since(held_ns, since(load->core_ns, look->core_ns));
-    uint64_t passed_ns = since(load->at_ns, look->at_ns);
-    uint64_t thread_ns = most_since(load, look, held_ns);
+    uint64_t held_ns = since(load->throttled_ns, sample->throttled_ns);
+    uint64_t most_ns = since(held_ns, since(load->core_ns, sample->core_ns));
+    uint64_t passed_ns = since(load->at_ns, sample->at_ns);
+    uint64_t thread_ns = most_since(load, sample, held_ns);
     most_ns = thread_ns > most_ns ? thread_ns : most_ns;
-    if (look->quota > 0) {
+    if (sample->quota > 0) {
         double quota_ns =
-            (double)since(load->cpu_ns, look->cpu_ns) / look->quota;
+            (double)since(load->cpu_ns, sample->cpu_ns) / sample->quota;
         most_ns = quota_ns > (double)most_ns ? (uint64_t)quota_ns : most_ns;
     }
     if (load->at_ns > 0)
         load->busy_ns += most_ns < passed_ns ? most_ns : passed_ns;
-    load->at_ns = look->at_ns;
-    load->core_ns = look->core_ns;
-    load->cpu_ns = look->cpu_ns;
-    load->throttled_ns = look->throttled_ns;
-    load->thread_count = look->thread_count < SKN_LOAD_THREADS
-                             ? look->thread_count
+    load->at_ns = sample->at_ns;
+    load->core_ns = sample->core_ns;
+    load->cpu_ns = sample->cpu_ns;
+    load->throttled_ns = sample->throttled_ns;
+    load->thread_count = sample->thread_count < SKN_LOAD_THREADS
+                             ? sample->thread_count
                              : SKN_LOAD_THREADS;
     if (load->thread_count > 0)
-        memcpy(load->thread, look->threads,
+        memcpy(load->thread, sample->threads,
                load->thread_count * sizeof(load->thread[0]));
 }
 

@@ -29,7 +29,7 @@ typedef struct skn_node_load {
 } skn_node_load_t;
 
 /* A sample of totals since the process started. */
-typedef struct skn_load_look {
+typedef struct skn_load_sample {
     uint64_t at_ns;
     uint64_t core_ns; /* work of the actors of the busiest core */
     uint64_t cpu_ns;
@@ -37,10 +37,10 @@ typedef struct skn_load_look {
     uint64_t throttled_ns; /* how long the quota has held us back */
     const skn_load_thread_t *threads;
     size_t thread_count;
-} skn_load_look_t;
+} skn_load_sample_t;
 
 /* Adds a sample; the first one only serves to compare the next with. */
-void skn_node_load_add(skn_node_load_t *load, const skn_load_look_t *look);
+void skn_node_load_add(skn_node_load_t *load, const skn_load_sample_t *sample);
 
 /* Up to `max` threads of this process, as many as the system reports, without
  * those that are nicer than the calling thread. */

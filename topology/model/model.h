@@ -257,7 +257,7 @@ typedef struct skn_model_node {
     double speed;         /* of one of its cores, relative to other nodes' */
     double notice_s;      /* warning before it is taken away; 0: its rows need
                            * not pass its link by then */
-    bool leaves;          /* it only serves the checkpoint of the resume */
+    bool is_leaving;      /* it only serves the checkpoint of the resume */
 } skn_model_node_t;
 
 typedef struct skn_model_links {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "skein/limits.h"
-#include "topology/model/model_reader.h"
+#include "topology/model/model_internal.h"
 #include "topology/config/values.h"
 
 /* Sparse input does not need deeper networks than this, and the reader compares

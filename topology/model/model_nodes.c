@@ -43,19 +43,20 @@ check_leavers(const skn_model_t *model, const skn_node_t *list,
     const skn_node_t *item = list->first;
     bool before = true;
     for (size_t k = 0; k < model->node_count; k++, item = item->next) {
-        bool stays = !model->nodes[k].leaves;
-        if ((k == 0 && !stays) || (stays && !before)) {
+        bool is_staying = !model->nodes[k].is_leaving;
+        if ((k == 0 && !is_staying) || (is_staying && !before)) {
             (void)skn_problems_add(
-                problems, skn_rules_mark(item, stays ? "name" : "leaves"),
-                stays ? "node '%.64s' stands behind one that leaves"
-                      : "node '%.64s' is the first, which leads, and leaves",
+                problems, skn_rules_mark(item, is_staying ? "name" : "leaves"),
+                is_staying
+                    ? "node '%.64s' stands behind one that leaves"
+                    : "node '%.64s' is the first, which leads, and leaves",
                 model->nodes[k].name);
             (void)skn_problems_hint(problems,
                                     "list the nodes that leave behind those "
                                     "that stay");
             return;
         }
-        before = stays;
+        before = is_staying;
     }
 }
 
@@ -121,7 +122,7 @@ check_least(const skn_model_t *model, const skn_node_t *mapping,
     /* Nodes with `leaves` train nothing: `least` may exceed the nodes that
      * train. */
     if (model->coordinator.least <= (int64_t)model->node_count ||
-        model->nodes[model->node_count - 1].leaves)
+        model->nodes[model->node_count - 1].is_leaving)
         return;
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "least"),
                            "at least %lld nodes are to train, and there are "

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "formats/text/text.h"
-#include "topology/model/model_reader.h"
+#include "topology/model/model_internal.h"
 #include "topology/model/model_rules.h"
 #include "topology/config/values.h"
 

@@ -400,7 +400,7 @@ static const skn_section_t resources_section = {
       "seconds from the word that its machine is taken away; it gets no more " \
       "of the model than passes its link (links.rate) in half of them; 0: "    \
       "not limited")                                                           \
-    O(skn_model_node_t, leaves, "leaves", BOOL, BOOL, "false", 0, 0, NULL,     \
+    O(skn_model_node_t, is_leaving, "leaves", BOOL, BOOL, "false", 0, 0, NULL, \
       "it only hands over what it holds of the checkpoint that the run goes "  \
       "on from: it gets no rows and no copies, and the run pauses as soon as " \
       "the others have all of that; such nodes come last; set by `skein "      \

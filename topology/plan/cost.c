@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 /* Operations that an optimizer spends on a weight: Adam's two moments, their
  * root and the step. */

@@ -525,9 +525,9 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
         note(part, "kind", why);
     }
     bool dwta = sampler->kind == SKN_SAMPLER_DWTA;
-    bool hashes = sampler->kind == SKN_SAMPLER_SIMHASH || dwta;
+    bool has_hashes = sampler->kind == SKN_SAMPLER_SIMHASH || dwta;
     resolve_rows(data, batch_rows, sampler, part);
-    if (hashes) {
+    if (has_hashes) {
         (void)decide(part, "tables", &sampler->tables, 50, "the default");
         (void)decide(part, "bits", &sampler->bits,
                      dwta ? auto_dwta_bits(data) : 9,

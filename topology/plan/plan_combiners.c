@@ -14,7 +14,7 @@
 
 #include "actors/protocol/block.h"
 #include "actors/protocol/cover.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 #define COMBINER_NAME_BYTES 48
 

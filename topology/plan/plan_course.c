@@ -1,7 +1,7 @@
 /* plan_course.c - writes the actors that lead a plan's run: source, evaluator,
  * course, checkpointer.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 /* The first node leads. */
 static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
@@ -109,7 +109,7 @@ add_checkpointer(wire_t *wire)
     if (wire->restored_count > 0 && start->checkpoint)
         skn_wire_text(wire, "checkpoint", start->checkpoint);
     if (start->predict)
-        skn_wire_text(wire, "looks", "true");
+        skn_wire_text(wire, "read_only", "true");
     if (start->run_id)
         skn_wire_text(wire, "run", start->run_id);
     if (start->config_text)

@@ -12,7 +12,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 /* The names of the owners on one node, or of keepers. */
 typedef struct names {

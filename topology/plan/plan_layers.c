@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "actors/protocol/block.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 #include "topology/config/values.h"
 
 #define LAYER_NAME_BYTES 96
@@ -142,7 +142,7 @@ add_updater(wire_t *wire, const layer_place_t *place)
                  layer->output ? skn_block_rows(place->global_rows)
                                : SKN_SLICE_COLUMNS);
     if (wire->model->coordinator.recovery == SKN_RECOVERY_PARTIAL)
-        skn_wire_text(wire, "misses", "true");
+        skn_wire_text(wire, "missed", "true");
     skn_wire_int(wire, "first_batch", wire->start->first_batch);
     skn_wire_resume(wire, name,
                     skn_plan_seat(wire->plan, place->layer, place->shard).node);

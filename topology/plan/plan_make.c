@@ -11,7 +11,7 @@
 #include "actors/protocol/data.h"
 #include "actors/protocol/split.h"
 #include "topology/plan/plan_auto.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 static skn_data_t
 how_to_read(const skn_model_t *model)
@@ -155,7 +155,7 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
     if (model->node_count > 1) {
         plan->node_count = (uint32_t)model->node_count;
         for (uint32_t k = 0; k < plan->node_count; k++) {
-            if (model->nodes[k].leaves)
+            if (model->nodes[k].is_leaving)
                 continue;
             plan->nodes[k].units =
                 skn_model_cores_count(skn_plan_cores(model, k));
@@ -181,12 +181,12 @@ resolve_offload(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
     if (optimizer->kind != SKN_OPTIMIZER_ADAM ||
         optimizer->offload != SKN_OFFLOAD_AUTO)
         return;
-    bool fits = plan->node_count > 0 || plan->memory_bytes <= memory_bytes;
-    fits = fits && skn_plan_check_memory(plan, NULL) == SKN_OK;
-    optimizer->offload = fits ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
+    bool has_room = plan->node_count > 0 || plan->memory_bytes <= memory_bytes;
+    has_room = has_room && skn_plan_check_memory(plan, NULL) == SKN_OK;
+    optimizer->offload = has_room ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
     skn_reasons_add(&plan->reasons, "train.optimizer.offload",
-                    fits ? "moments fit into memory"
-                         : "moments do not fit into memory");
+                    has_room ? "moments fit into memory"
+                             : "moments do not fit into memory");
     plan->offload_auto = true;
     skn_plan_estimate(plan);
 }

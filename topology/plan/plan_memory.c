@@ -5,7 +5,7 @@
 
 #include "actors/rows/rows.h"
 #include "actors/output/strips.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 #include "actors/predict/ranker.h"
 
 /* Tables and activations of the runtime itself. */

@@ -8,8 +8,8 @@
  * otherwise.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
-#include "actors/protocol/cuts.h"
-#include "topology/plan/plan_parts.h"
+#include "actors/protocol/slicing.h"
+#include "topology/plan/plan_internal.h"
 
 const skn_model_cores_t *
 skn_plan_cores(const skn_model_t *model, size_t node)
@@ -55,9 +55,10 @@ skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
     if (!wanted->output && !skn_plan_is_weighted(plan))
         return skn_slice_first((uint32_t)units, shards, shard);
     if (!wanted->output)
-        return skn_cuts_weighted((uint32_t)units, shards, shard,
-                                 skn_plan_weight_before(plan, shards, shard),
-                                 skn_plan_weight_before(plan, shards, shards));
+        return skn_slicing_weighted(
+            (uint32_t)units, shards, shard,
+            skn_plan_weight_before(plan, shards, shard),
+            skn_plan_weight_before(plan, shards, shards));
     uint64_t first =
         first_block(plan, units, shards, shard) * skn_block_rows(units);
     return first < units ? first : units;

@@ -11,7 +11,7 @@
  * that output and dense shards of one node send down may pass a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 /* A list of stems for a pipe's end. */
 typedef struct ends {

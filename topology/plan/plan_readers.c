@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 #define READER_NAME_BYTES 48
 

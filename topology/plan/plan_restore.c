@@ -11,7 +11,7 @@
  * The command (`--resume`) decides whether they do, not what a node finds on
  * its disk, so that the plan is the same on each.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 void
 skn_wire_resume(wire_t *wire, const char *name, uint32_t node)

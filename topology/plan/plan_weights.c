@@ -7,7 +7,7 @@
  * speed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/block.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 /* Speeds become whole numbers, so that all machines compute the same plan. */
 #define UNIT 1000000.0

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "actors/protocol/block.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 #include "topology/config/values.h"
 
 void

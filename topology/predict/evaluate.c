@@ -10,7 +10,7 @@
 #include "actors/protocol/data.h"
 #include "actors/course/ranking_metrics.h"
 #include "topology/predict/point_rows.h"
-#include "topology/predict/predictor_parts.h"
+#include "topology/predict/predictor_internal.h"
 
 /* Jain, Prabhu, Varma 2016; the same values as in the evaluator. */
 #define PROPENSITY_A 0.55

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/predict/join_parts.h"
+#include "topology/predict/join_internal.h"
 
 /* Weights that are in memory at once; at least one row. */
 #define CHUNK_NUMBERS (1u << 20)
@@ -237,14 +237,14 @@ read_block(const skn_join_t *join, const skn_join_layer_t *layer,
     if (!tensor)
         return skn_fail(error, SKN_BAD_DATA, "%s: there is no tensor %s",
                         skn_checkpoint_path(checkpoint), block->name);
-    bool halves = tensor->dtype == SKN_DTYPE_BF16;
+    bool is_half = tensor->dtype == SKN_DTYPE_BF16;
     skn_status_t status = skn_checkpoint_read_block(
         checkpoint, block->name, block->row, block->rows, 0, block->columns,
-        halves ? (void *)layer->half : block->to,
-        halves ? block->columns * sizeof(uint16_t)
-               : block->stride * sizeof(float),
+        is_half ? (void *)layer->half : block->to,
+        is_half ? block->columns * sizeof(uint16_t)
+                : block->stride * sizeof(float),
         error);
-    for (uint64_t i = 0; i < block->rows && halves && status == SKN_OK; i++)
+    for (uint64_t i = 0; i < block->rows && is_half && status == SKN_OK; i++)
         for (uint64_t j = 0; j < block->columns; j++)
             block->to[i * block->stride + j] =
                 widen(layer->half[i * block->columns + j]);
@@ -275,15 +275,15 @@ write_numbers(const skn_join_layer_t *layer, size_t piece, uint64_t done,
               size_t count, float share, skn_error_t *error)
 {
     size_t element = skn_dtype_bytes(layer->dtype);
-    bool halves = layer->dtype == SKN_DTYPE_BF16;
+    bool is_half = layer->dtype == SKN_DTYPE_BF16;
     for (size_t i = 0; i < count; i++) {
         layer->chunk[i] *= share;
-        if (halves)
+        if (is_half)
             layer->half[i] = narrow(layer->chunk[i]);
     }
     return skn_checkpoint_shard_write(layer->shard, piece, done * element,
-                                      halves ? (const void *)layer->half
-                                             : layer->chunk,
+                                      is_half ? (const void *)layer->half
+                                              : layer->chunk,
                                       count * element, error);
 }
 
@@ -453,9 +453,9 @@ same_config(const char *left, const char *right)
 {
     while (*left && *right) {
         size_t bytes = strcspn(left, "\n"), other = strcspn(right, "\n");
-        bool paths = strncmp(left, "  path: ", 8) == 0 &&
-                     strncmp(right, "  path: ", 8) == 0;
-        if (!paths && (bytes != other || strncmp(left, right, bytes) != 0))
+        bool is_path = strncmp(left, "  path: ", 8) == 0 &&
+                       strncmp(right, "  path: ", 8) == 0;
+        if (!is_path && (bytes != other || strncmp(left, right, bytes) != 0))
             return false;
         left += bytes + (left[bytes] != '\0');
         right += other + (right[other] != '\0');
@@ -469,7 +469,7 @@ was_broken_off(const skn_join_t *join, const char *config, bool *same,
                skn_error_t *error)
 {
     skn_error_t none = { 0 };
-    skn_run_folder_t *run = skn_run_folder_look(join->into, &none);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(join->into, &none);
     *same = run && same_config(skn_run_folder_config(run), config);
     skn_run_folder_close(&run);
     return none.status == SKN_NO_MEMORY

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "actors/course/progress.h"
-#include "topology/predict/join_parts.h"
+#include "topology/predict/join_internal.h"
 #include "topology/run/run_config.h"
 
 /* --- the config ---------------------------------------------------------- */

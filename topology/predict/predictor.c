@@ -6,7 +6,7 @@
 
 #include "topology/run/model_run.h"
 #include "topology/predict/points_clean.h"
-#include "topology/predict/predictor_parts.h"
+#include "topology/predict/predictor_internal.h"
 
 static skn_status_t
 load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,

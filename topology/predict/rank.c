@@ -14,10 +14,10 @@
 
 #include "actors/protocol/split.h"
 #include "topology/predict/point_rows.h"
-#include "topology/predict/predictor_parts.h"
+#include "topology/predict/predictor_internal.h"
 #include "topology/predict/ranker_fit.h"
 #include "topology/run/resume.h"
-#include "topology/predict/together.h"
+#include "topology/predict/parallel_for.h"
 
 #define SHOWN_EACH SKN_RANK_SHOWN_EACH
 #define NEIGHBOURS SKN_RANK_NEIGHBOURS
@@ -112,7 +112,7 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
         skn_predictor_index(rank->predictor, 0, 0, error) != SKN_OK)
         return error->status;
     (void)pthread_mutex_init(&rank->mutex, NULL);
-    skn_together(thread_count, look_on, rank, 0);
+    skn_parallel_for(thread_count, look_on, rank, 0);
     (void)pthread_mutex_destroy(&rank->mutex);
     if (!atomic_load(&rank->failed))
         return SKN_OK;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/predict/ranker_parts.h"
-#include "topology/predict/together.h"
+#include "topology/predict/ranker_internal.h"
+#include "topology/predict/parallel_for.h"
 
 /* Most labels below a node that is not split further. */
 #define LEAVES_MAX 100u
@@ -59,7 +59,7 @@ lay_out(skn_ranker_grove_t *grove, uint32_t tree, uint32_t first, uint32_t end,
             above[grove->node_count++] = parent;
         return number;
     }
-    group->halves = true;
+    group->is_split = true;
     for (int side = 0; side < 2; side++) {
         uint32_t node = grove->node_count++;
         above[node] = parent;
@@ -182,13 +182,14 @@ gather(skn_ranker_grove_t *grove)
             grove->label + (size_t)group->tree * grove->label_count;
         uint32_t *leaf =
             ranker->leaf + (size_t)group->tree * ranker->label_count;
-        uint32_t rows = group->halves ? 2 : group->end - group->first;
+        uint32_t rows = group->is_split ? 2 : group->end - group->first;
         size_t from = 0;
         for (uint32_t r = 0; r < rows; r++) {
-            uint32_t node = group->halves ? group->node[r] : group->node[0] + r;
+            uint32_t node =
+                group->is_split ? group->node[r] : group->node[0] + r;
             uint64_t to = ranker->offset[node];
             size_t count = (size_t)(ranker->offset[node + 1] - to);
-            if (!group->halves)
+            if (!group->is_split)
                 leaf[label[group->first + r]] = node;
             if (count > 0) {
                 memcpy(ranker->feature + to, group->feature + from,
@@ -226,16 +227,16 @@ grove_fini(skn_ranker_grove_t *grove)
 static bool
 grow(skn_ranker_grove_t *grove)
 {
-    skn_ranker_worker_t worker[SKN_TOGETHER_MAX];
+    skn_ranker_worker_t worker[SKN_PARALLEL_MAX];
     uint32_t threads = grove->source->thread_count, ready = 0;
     bool good = true;
-    if (threads > SKN_TOGETHER_MAX)
-        threads = SKN_TOGETHER_MAX;
+    if (threads > SKN_PARALLEL_MAX)
+        threads = SKN_PARALLEL_MAX;
     while (good && ready < (threads ? threads : 1))
         good = skn_ranker_worker_init(&worker[ready++], grove);
     good = good && skn_ranker_measure(&worker[0]);
     if (good)
-        skn_together(ready, work, worker, sizeof(*worker));
+        skn_parallel_for(ready, work, worker, sizeof(*worker));
     while (ready > 0)
         skn_ranker_worker_fini(&worker[--ready]);
     return good && !grove->failed && gather(grove);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/predict/ranker_parts.h"
+#include "topology/predict/ranker_internal.h"
 
 #define MEANS_ROUNDS_MAX 20u
 /* Smallest gain in the mean similarity of a label that counts as progress. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/predict/ranker_parts.h"
+#include "topology/predict/ranker_internal.h"
 
 /* Decision 0027 has the values that were tried. */
 #define COST 1.0
@@ -273,12 +273,12 @@ trim(skn_ranker_group_t *group)
 /* Half of all weights are for labels, in proportion to their points; the other
  * half is for the levels above. */
 static size_t
-weights_for(const skn_ranker_worker_t *worker, bool halves, uint64_t pairs)
+weights_for(const skn_ranker_worker_t *worker, bool is_split, uint64_t pairs)
 {
     const skn_ranker_source_t *source = worker->grove->source;
     const skn_label_points_t *has = source->has;
     double levels =
-        halves ? fmax(log2((double)worker->grove->label_count), 1.0) : 1.0;
+        is_split ? fmax(log2((double)worker->grove->label_count), 1.0) : 1.0;
     return SKN_RANKER_ROW_WEIGHTS_MIN +
            (size_t)((double)source->weight_max / 2.0 /
                     (double)source->tree_count / levels * (double)pairs /
@@ -404,8 +404,8 @@ skn_ranker_work(skn_ranker_worker_t *worker, skn_ranker_group_t *group)
         grove->label + (size_t)group->tree * grove->label_count + group->first;
     see_points(worker, label, group->end - group->first);
     reseed(worker, group->first, group->tree + 1);
-    bool good = group->halves ? work_halves(worker, group)
-                              : work_leaves(worker, group, label);
+    bool good = group->is_split ? work_halves(worker, group)
+                                : work_leaves(worker, group, label);
     trim(group);
     return good;
 }

@@ -1,12 +1,12 @@
 /* host.h - topology functions for the command line alone: from a checked spec,
- * with reports and cuts. Everything else is in skein/topology.h.
+ * with reports and salvages. Everything else is in skein/topology.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_RUN_HOST_H
 #define TOPOLOGY_RUN_HOST_H
 
 #include <stdio.h>
 
-#include "formats/checkpoint/cut.h"
+#include "formats/checkpoint/salvage.h"
 #include "skein/topology.h"
 #include "topology/spec/spec.h"
 
@@ -37,6 +37,6 @@ void skn_topology_break(skn_topology_t *topology);
  * writes the state that its actors own, except those that failed. SKN_BUSY:
  * some have no state yet. */
 skn_status_t skn_topology_cut(skn_topology_t *topology,
-                              skn_cut_writer_t *writer, skn_error_t *error);
+                              skn_salvage_writer_t *writer, skn_error_t *error);
 
 #endif

@@ -157,9 +157,9 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
          skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    bool resumes = options->resume || options->from;
+    bool is_resume = options->resume || options->from;
     bool again = options->again && options->run_path[0];
-    if (resumes && !run->model->checkpoint.path[0] && !again) {
+    if (is_resume && !run->model->checkpoint.path[0] && !again) {
         status = skn_fail(error, SKN_USAGE,
                           "--resume needs to know which run to go on with");
         return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
@@ -171,15 +171,15 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     /* Before the data is read, which takes long. */
     if (status == SKN_OK)
         status = skn_folder_check(options->run_path, error);
-    if (status == SKN_OK && options->must_be_new && !resumes && !again)
+    if (status == SKN_OK && options->must_be_new && !is_resume && !again)
         return skn_resume_refuse(options->run_path, error);
-    if (status != SKN_OK || (!resumes && !again))
+    if (status != SKN_OK || (!is_resume && !again))
         return status;
     status = find_old_run(run, options, error);
     if (status != SKN_OK || !run->resume.has_run)
         return status;
     /* We died over the folder of another run: it is refused again. */
-    if (!resumes && strcmp(run->resume.run_id, options->run_id) != 0) {
+    if (!is_resume && strcmp(run->resume.run_id, options->run_id) != 0) {
         skn_resume_fini(&run->resume);
         memset(&run->resume, 0, sizeof(run->resume));
         return SKN_OK;
@@ -438,7 +438,7 @@ check_offload(const skn_model_run_t *run,
                           folder, strerror(code));
         return skn_fail_hint(error, status, "make the folder, or mount it");
     }
-    status = skn_offload_look(folder, &disk, error);
+    status = skn_offload_examine(folder, &disk, error);
     if (status != SKN_OK)
         return status;
     int64_t most = run->model->resources.memory_bytes;

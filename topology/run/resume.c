@@ -483,12 +483,12 @@ look_at_run(const skn_resume_t *resume, const char *path, skn_error_t *error)
 {
     char run[SKN_TEXT_MAX];
     if (skn_run_folder_begun(path))
-        return skn_run_folder_look(path, error);
+        return skn_run_folder_open_read_only(path, error);
     (void)snprintf(run, sizeof(run), "%s", resume->checkpoint);
     char *slash = strrchr(run, '/');
     if (slash)
         *slash = '\0';
-    return skn_run_folder_look(run, error);
+    return skn_run_folder_open_read_only(run, error);
 }
 
 skn_status_t
@@ -530,8 +530,9 @@ skn_status_t
 skn_resume_same_data(const skn_resume_t *resume, const char *path,
                      uint64_t train_hash, skn_error_t *error)
 {
-    skn_run_folder_t *run =
-        resume->has_checkpoint ? skn_run_folder_look(path, error) : NULL;
+    skn_run_folder_t *run = resume->has_checkpoint
+                                ? skn_run_folder_open_read_only(path, error)
+                                : NULL;
     if (!run)
         return resume->has_checkpoint ? error->status : SKN_OK;
     const char *line = strstr(skn_run_folder_config(run), SKN_RESUME_DATA);

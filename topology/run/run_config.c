@@ -91,13 +91,13 @@ skn_run_config_read(const char *folder, const char *const *overrides,
 }
 
 skn_status_t
-skn_run_config_keep(const char *folder, const skn_model_t *model, bool resumes,
-                    skn_error_t *error)
+skn_run_config_keep(const char *folder, const skn_model_t *model,
+                    bool is_resume, skn_error_t *error)
 {
     char *text = NULL;
     size_t bytes = 0;
     int descriptor = -1;
-    if (resumes && is_ensemble(folder))
+    if (is_resume && is_ensemble(folder))
         return SKN_OK;
     FILE *file = open_memstream(&text, &bytes);
     skn_status_t status =

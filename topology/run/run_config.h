@@ -25,6 +25,6 @@ skn_status_t skn_run_config_read(const char *folder,
 /* Stores `model`, whose paths are absolute, in the folder of an ensemble, which
  * is made; a run that `resumes` leaves the stored config as it is. */
 skn_status_t skn_run_config_keep(const char *folder, const skn_model_t *model,
-                                 bool resumes, skn_error_t *error);
+                                 bool is_resume, skn_error_t *error);
 
 #endif

@@ -74,7 +74,8 @@ warn(const teller_t *teller, const char *hint, const char *format, ...)
 /* If this process `runs` the file, the runtime itself warns of missing
  * cores. */
 static void
-warn_cores(const teller_t *teller, const skn_placement_t *machine, bool runs)
+warn_cores(const teller_t *teller, const skn_placement_t *machine,
+           bool is_process)
 {
     const skn_model_cores_t *cores = teller->cores;
     uint32_t units = skn_placement_unit_count(machine), core = 0;
@@ -84,7 +85,7 @@ warn_cores(const teller_t *teller, const skn_placement_t *machine, bool runs)
         warn(teller, "a run takes those that there are",
              "'cores' of %s is %" PRId64 ", and this process may use %s",
              teller->owner, cores->limit, there);
-    if (!runs && find_absent(cores, units, &core))
+    if (!is_process && find_absent(cores, units, &core))
         warn(teller,
              "on this machine its actors would run on those that there are",
              "'cores' of %s names core %u, and this process may use %s",
@@ -103,8 +104,8 @@ skn_shortfall_model(const skn_model_t *model, uint32_t node,
 {
     char owner[SKN_NAME_MAX + 16] = "resources";
     teller_t teller = { tell, state, &model->resources.cores, owner };
-    bool runs = node != SKN_SHORTFALL_NOBODY;
-    if (model->node_count > 0 && (!runs || node >= model->node_count))
+    bool is_process = node != SKN_SHORTFALL_NOBODY;
+    if (model->node_count > 0 && (!is_process || node >= model->node_count))
         return;
     if (model->node_count > 0) {
         teller.cores = &model->nodes[node].cores;
@@ -118,7 +119,7 @@ skn_shortfall_model(const skn_model_t *model, uint32_t node,
         return;
     skn_placement_t *machine = look_at_machine();
     if (machine)
-        warn_cores(&teller, machine, runs);
+        warn_cores(&teller, machine, is_process);
     skn_placement_destroy(&machine);
 }
 
@@ -161,7 +162,7 @@ skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node)
         const skn_wired_actor_t *actor = &wiring->actors[k];
         if (actor->node != node)
             continue;
-        if (actor->core == SKN_CORE_AUTO && actor->kind->computes)
+        if (actor->core == SKN_CORE_AUTO && actor->kind->is_compute_bound)
             return 0;
         bool again = actor->core < 0;
         for (uint32_t n = 0; n < k && !again; n++)

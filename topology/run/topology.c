@@ -277,7 +277,7 @@ skn_topology_break(skn_topology_t *topology)
 }
 
 skn_status_t
-skn_topology_cut(skn_topology_t *topology, skn_cut_writer_t *writer,
+skn_topology_cut(skn_topology_t *topology, skn_salvage_writer_t *writer,
                  skn_error_t *error)
 {
     skn_system_t *system = system_of(topology, "skn_topology_cut", NULL);

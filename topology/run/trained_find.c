@@ -41,7 +41,7 @@ find_checkpoint(const char *path, skn_trained_place_t *place,
     if (end > whole)
         *end = '\0';
     if (skn_run_folder_begun(whole)) {
-        place->run = skn_run_folder_look(whole, error);
+        place->run = skn_run_folder_open_read_only(whole, error);
         status = place->run ? SKN_OK : error->status;
     } else {
         (void)skn_fail(error, SKN_NO_INPUT,
@@ -60,7 +60,7 @@ static skn_status_t
 find_config(skn_trained_place_t *place, skn_error_t *error)
 {
     for (size_t k = 0; k < place->nodes.count; k++) {
-        place->run = skn_run_folder_look(place->nodes.path[k], error);
+        place->run = skn_run_folder_open_read_only(place->nodes.path[k], error);
         if (!place->run)
             return error->status;
         if (skn_run_folder_config(place->run)[0])
@@ -177,7 +177,7 @@ find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
     (void)snprintf(place->path, sizeof(place->path), "%s/network-%u", path,
                    chosen);
     note_network(place, path, begun, trained, chosen);
-    place->run = skn_run_folder_look(place->path, error);
+    place->run = skn_run_folder_open_read_only(place->path, error);
     return place->run ? SKN_OK : error->status;
 }
 
@@ -222,7 +222,7 @@ skn_trained_find(const char *path, skn_trained_place_t *place,
     if (status != SKN_OK)
         return status;
     if (skn_run_folder_begun(path)) {
-        place->run = skn_run_folder_look(path, error);
+        place->run = skn_run_folder_open_read_only(path, error);
         return place->run ? SKN_OK : error->status;
     }
     if (holds(path, "network-1/run.json"))

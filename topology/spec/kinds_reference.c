@@ -176,7 +176,7 @@ skn_kind_print_json(const skn_kind_t *kind, FILE *file)
     skn_json_text_add(&text, "{\"kind\":\"%s\",\"help\":", kind->name);
     skn_json_text_add_string(&text, kind->help);
     skn_json_text_add(&text, ",\"computes\":%s,\"gate\":%s,\"options\":[",
-                      kind->computes ? "true" : "false",
+                      kind->is_compute_bound ? "true" : "false",
                       kind->gate ? "true" : "false");
     for (size_t k = 0; kind->options && kind->options[k].name; k++) {
         skn_json_text_add(&text, "%s", k ? "," : "");

@@ -11,7 +11,7 @@
 
 #include "actors/links/links.h"
 #include "topology/config/values.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 
 static const skn_option_t file_options[] = {
     { "skein", SKN_OPTION_INT, NULL, 1, 1, NULL, "the format's version, 1" },

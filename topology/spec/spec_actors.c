@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "topology/config/nearest.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 static const skn_option_t actor_options[] = {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "formats/folder/folder.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 
 /* Column of the notes, if names are short. */
 #define NOTE_COLUMN 58

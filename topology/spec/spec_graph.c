@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 #define NONE UINT32_MAX
@@ -434,9 +434,9 @@ check_connected(skn_spec_t *spec)
     }
     for (uint32_t k = 0; k < spec->actor_count; k++) {
         const skn_kind_t *kind = spec->actors[k].kind;
-        bool sends = kind->sends && kind->sends[0];
-        bool handles = kind->handlers && kind->handlers[0].schema;
-        if (connected[k] || (!sends && (kind->produce || !handles)))
+        bool can_send = kind->sends && kind->sends[0];
+        bool can_receive = kind->handlers && kind->handlers[0].schema;
+        if (connected[k] || (!can_send && (kind->produce || !can_receive)))
             continue;
         (void)skn_problems_add(spec->problems, spec->actor_nodes[k]->mark,
                                "%s is in no pipe", spec->actors[k].name);

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 
 #define SPEC_FNV_START UINT64_C(0xcbf29ce484222325)
 #define SPEC_FNV_PRIME UINT64_C(0x00000100000001b3)

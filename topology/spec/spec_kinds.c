@@ -13,7 +13,7 @@
 
 #include "actors/runtime/crash.h"
 #include "actors/runtime/kind_check.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 /* A list of pointers that grows in the document's memory by doubling; the

@@ -7,7 +7,7 @@
 
 #include "topology/config/nearest.h"
 #include "topology/config/nodes.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 /* As nodes.memory of a model file: no limit but that of the type. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 typedef struct range {

@@ -5,7 +5,7 @@
 #ifndef TOPOLOGY_SPEC_SPEC_PIPE_H
 #define TOPOLOGY_SPEC_SPEC_PIPE_H
 
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
 /* Options of a pipe, in the order of their table in spec_pipes.c. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "formats/folder/folder.h"
-#include "topology/spec/spec_parts.h"
+#include "topology/spec/spec_internal.h"
 
 /* --- YAML ---------------------------------------------------------------- */
 

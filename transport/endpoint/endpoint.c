@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transport/endpoint/endpoint_state.h"
+#include "transport/endpoint/endpoint_internal.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 
@@ -40,15 +40,15 @@ void
 skn_endpoint_count(const skn_endpoint_t *endpoint,
                    skn_endpoint_counts_t *counts)
 {
-    skn_door_counts_t door;
-    skn_door_count(endpoint->door, &door);
+    skn_connection_guard_counts_t guard;
+    skn_connection_guard_count(endpoint->guard, &guard);
     *counts = endpoint->counts;
-    counts->accepted = door.accepted;
-    counts->strangers = door.strangers;
-    counts->handshakes_failed_here = door.handshakes_failed;
-    counts->connections_empty = door.empty;
-    counts->connections_cut = door.cut;
-    counts->connections_over = door.over;
+    counts->accepted = guard.accepted;
+    counts->strangers = guard.strangers;
+    counts->handshakes_failed_here = guard.handshakes_failed;
+    counts->connections_empty = guard.empty;
+    counts->connections_cut = guard.cut;
+    counts->connections_over = guard.over;
 }
 
 /* --- sources ------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static bool
 take_sentence(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival,
               bool *empty)
 {
-    *empty = !skn_door_take(endpoint->door, endpoint->sentence);
+    *empty = !skn_connection_guard_take(endpoint->guard, endpoint->sentence);
     *arrival = (skn_endpoint_event_t){ .kind = SKN_ARRIVAL_STRANGER,
                                        .peer = SKN_PEER_UNKNOWN,
                                        .sentence = endpoint->sentence };

@@ -78,7 +78,7 @@ typedef struct skn_endpoint_options {
  *   SKN_BAD_CONFIG   an address that is not tcp://host:port; beyond loopback
  *                    without keys; a peer twice, without a key, or with ours
  *   SKN_UNAVAILABLE  the port is in use, the address is not of this machine,
- *                    the canary was admitted, libzmq is too old or has
+ *                    the self-test was admitted, libzmq is too old or has
  *                    no CURVE
  *   SKN_NO_PERMISSION  a port below 1024
  *   SKN_NO_MEMORY    too few file descriptors, or no memory, or no thread */

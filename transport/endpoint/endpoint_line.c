@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#include "transport/endpoint/endpoint_state.h"
+#include "transport/endpoint/endpoint_internal.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 
 #define EVENTS                                                                 \
     (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_DELAYED |                         \
@@ -29,7 +29,7 @@
 #define REFUSED_DOUBLINGS_MAX 3u
 #define BROKEN_MS 3000u
 /* A tunnel is dialled before its other end has connected, which may take 4 s of
- * the handshake (tunnels_state.h); the rest has as long as any other
+ * the handshake (tunnels_internal.h); the rest has as long as any other
  * handshake. */
 #define LED_HANDSHAKE_MS (4000 + SKN_HANDSHAKE_MS)
 /* Bytes that the system may hold unsent. More would only wait there, and
@@ -60,7 +60,7 @@ skn_line_dial(skn_endpoint_t *endpoint, endpoint_line_t *line,
         .server_key = endpoint->keys ? peer->public_key : NULL,
         .service = endpoint->service,
         .handshake_ms =
-            skn_conduit_is_local(peer->address) ? LED_HANDSHAKE_MS : 0,
+            skn_byte_socket_is_local(peer->address) ? LED_HANDSHAKE_MS : 0,
     };
     skn_line_close(endpoint, line, 0);
     line->redial_ms = 0;
@@ -179,8 +179,8 @@ on_refused(skn_endpoint_t *endpoint, endpoint_line_t *line,
 static const char *
 place_of(const peer_t *peer)
 {
-    return skn_conduit_is_local(peer->address) ? "the end of its tunnel"
-                                               : peer->address;
+    return skn_byte_socket_is_local(peer->address) ? "the end of its tunnel"
+                                                   : peer->address;
 }
 
 static bool
@@ -195,7 +195,7 @@ on_failed(skn_endpoint_t *endpoint, endpoint_line_t *line, uint16_t event,
     /* A single failure is a peer that ended at that moment; and a tunnel whose
      * other end does not connect fails so every time. */
     if ((event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL &&
-         (line->failures < 2 || skn_conduit_is_local(peer->address))) ||
+         (line->failures < 2 || skn_byte_socket_is_local(peer->address))) ||
         !may_say(peer))
         return false;
     if (!endpoint->keys)

@@ -14,10 +14,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "transport/socket/canary.h"
-#include "transport/endpoint/endpoint_state.h"
+#include "transport/socket/auth_selftest.h"
+#include "transport/endpoint/endpoint_internal.h"
 #include "transport/socket/socket.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 
 /* Lower effort, in the upper six bits of the type of service. */
 #define SERVICE_CS1 0x20
@@ -103,7 +103,7 @@ set_address(const skn_endpoint_t *endpoint, peer_t *peer, const char *text,
             skn_error_t *error)
 {
     skn_address_t address, resolved;
-    if (endpoint->keys && skn_conduit_is_local(text)) { /* of our tunnels */
+    if (endpoint->keys && skn_byte_socket_is_local(text)) { /* of our tunnels */
         (void)snprintf(peer->address, sizeof(peer->address), "%s", text);
         peer->ipv6 = peer->is_unknown = false;
         return SKN_OK;
@@ -300,7 +300,7 @@ authenticator_of(const skn_endpoint_t *endpoint, skn_error_t *error)
 /* Starts the thread that answers for the authenticator, before any socket is
  * bound. */
 static skn_status_t
-open_door(skn_endpoint_t *endpoint, skn_error_t *error)
+open_guard(skn_endpoint_t *endpoint, skn_error_t *error)
 {
     skn_watch_options_t watched = {
         .receiver = endpoint->router_source.descriptor,
@@ -309,9 +309,10 @@ open_door(skn_endpoint_t *endpoint, skn_error_t *error)
             (uint64_t)endpoint->fragments_max *
             (SKN_ENDPOINT_HEADER_BYTES_MAX + endpoint->body_bytes_max + 128),
     };
-    skn_door_parts_t parts = { .context = endpoint->context,
-                               .keyed = endpoint->keys != NULL,
-                               .peer_count = (uint32_t)endpoint->peer_count };
+    skn_connection_guard_parts_t parts = { .context = endpoint->context,
+                                           .keyed = endpoint->keys != NULL,
+                                           .peer_count =
+                                               (uint32_t)endpoint->peer_count };
     skn_status_t status = SKN_NO_MEMORY;
     parts.watch = skn_watch_new(&watched, error);
     if (parts.watch)
@@ -322,16 +323,18 @@ open_door(skn_endpoint_t *endpoint, skn_error_t *error)
             skn_authenticator_start(parts.authenticator, parts.context, error);
     }
     if (status == SKN_OK)
-        parts.monitor = skn_socket_monitor(endpoint->context, endpoint->router,
-                                           skn_door_events(), error);
+        parts.monitor =
+            skn_socket_monitor(endpoint->context, endpoint->router,
+                               skn_connection_guard_events(), error);
     if (parts.monitor)
-        endpoint->door = skn_door_open(&parts, error);
-    if (endpoint->door) {
+        endpoint->guard = skn_connection_guard_open(&parts, error);
+    if (endpoint->guard) {
         endpoint->watch = parts.watch;
         endpoint->door_source =
             (endpoint_source_t){ SOURCE_DOOR, false, -1, NULL };
         return skn_source_add(endpoint, &endpoint->door_source,
-                              skn_door_descriptor(endpoint->door), error);
+                              skn_connection_guard_descriptor(endpoint->guard),
+                              error);
     }
     skn_authenticator_destroy(&parts.authenticator);
     skn_watch_destroy(&parts.watch);
@@ -366,8 +369,8 @@ static skn_status_t
 bind_router(skn_endpoint_t *endpoint, skn_error_t *error)
 {
     if (!skn_socket_bind(endpoint->router, endpoint->own.text))
-        return skn_conduit_cannot_listen(endpoint->own.text, zmq_errno(),
-                                         error);
+        return skn_byte_socket_cannot_listen(endpoint->own.text, zmq_errno(),
+                                             error);
     if (!skn_socket_get(endpoint->router, ZMQ_LAST_ENDPOINT, endpoint->address,
                         sizeof(endpoint->address)))
         return skn_fail(error, SKN_UNAVAILABLE, "no address: %s",
@@ -379,13 +382,13 @@ bind_router(skn_endpoint_t *endpoint, skn_error_t *error)
 
 /* Connects with a throw-away key to the address that was just bound. */
 static skn_status_t
-send_canary(const skn_endpoint_t *endpoint, skn_error_t *error)
+send_selftest(const skn_endpoint_t *endpoint, skn_error_t *error)
 {
     char address[SKN_ADDRESS_BYTES];
     skn_address_to_dial(endpoint->address, address);
     return endpoint->keys
-               ? skn_canary_try(endpoint->context, address,
-                                skn_keys_public(endpoint->keys), error)
+               ? skn_auth_selftest(endpoint->context, address,
+                                   skn_keys_public(endpoint->keys), error)
                : SKN_OK;
 }
 
@@ -419,13 +422,13 @@ skn_endpoint_open(const skn_endpoint_options_t *options, skn_error_t *error)
     if (status == SKN_OK)
         status = open_router(endpoint, error);
     if (status == SKN_OK)
-        status = open_door(endpoint, error);
+        status = open_guard(endpoint, error);
     if (status == SKN_OK)
         status = bind_router(endpoint, error);
     if (status == SKN_OK)
-        status = send_canary(endpoint, error);
+        status = send_selftest(endpoint, error);
     if (status == SKN_OK)
-        skn_door_begin(endpoint->door);
+        skn_connection_guard_begin(endpoint->guard);
     for (size_t k = 0; k < endpoint->peer_count && status == SKN_OK; k++)
         if (endpoint->peer[k].address[0])
             status = dial_peer(endpoint, &endpoint->peer[k], error);
@@ -483,7 +486,7 @@ skn_endpoint_close(skn_endpoint_t **closing)
         (void)zmq_socket_monitor(endpoint->router, NULL, 0);
         skn_socket_close(&endpoint->router, NULL, 0);
     }
-    skn_door_close(&endpoint->door);
+    skn_connection_guard_close(&endpoint->guard);
     while (endpoint->context && zmq_ctx_term(endpoint->context) != 0 &&
            errno == EINTR)
         ; /* a signal only interrupts the wait */

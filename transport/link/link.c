@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/link/link_state.h"
+#include "transport/link/link_internal.h"
 
 #define LINK_WINDOW_BYTES ((size_t)8 << 20)
 #define QUEUE_BYTES ((size_t)256 << 20)

@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "transport/link/link_state.h"
+#include "transport/link/link_internal.h"
 
 typedef struct refusal {
     skn_status_t status;
@@ -173,13 +173,13 @@ static void
 die_of_purpose(skn_link_t *link, uint64_t other)
 {
     uint64_t own = link->options.purpose;
-    bool predicts = other == SKN_LINK_PREDICT || own == SKN_LINK_PREDICT;
+    bool is_prediction = other == SKN_LINK_PREDICT || own == SKN_LINK_PREDICT;
     skn_error_t error = { 0 };
     (void)skn_fail(&error, SKN_BAD_CONFIG, "node '%s' %s, this one %s",
                    link->peer_name, purpose_text(other), purpose_text(own));
     (void)skn_fail_hint(&error, SKN_BAD_CONFIG,
                         "stop all nodes, and start all with %s, or all without",
-                        predicts ? "--predict" : "--resume");
+                        is_prediction ? "--predict" : "--resume");
     skn_link_die_of(link, SKN_REFUSAL_PURPOSE, &error);
 }
 

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "transport/link/link_state.h"
+#include "transport/link/link_internal.h"
 
 /* --- sending ------------------------------------------------------------- */
 
@@ -121,14 +121,14 @@ bool
 skn_link_next_pulse(skn_link_t *link, uint64_t now_ns, skn_fragment_t *fragment)
 {
     skn_link_tick(link, now_ns);
-    bool answers = link->answer_due && link->state != SKN_LINK_DEAD;
-    if (!answers && !(link->pulse_due && skn_link_is_open(link)))
+    bool must_answer = link->answer_due && link->state != SKN_LINK_DEAD;
+    if (!must_answer && !(link->pulse_due && skn_link_is_open(link)))
         return false;
     skn_fragment_header_t header = skn_link_header(
-        link, answers ? SKN_FRAGMENT_ANSWER : SKN_FRAGMENT_PULSE,
+        link, must_answer ? SKN_FRAGMENT_ANSWER : SKN_FRAGMENT_PULSE,
         link->peer_incarnation);
     add_credit(link, &header);
-    if (answers) {
+    if (must_answer) {
         header.echo =
             link->pulse_stamp + (link->now_ns - link->pulse_stamp_ns) / 1000;
         link->answer_due = false;
@@ -201,11 +201,11 @@ take_data(skn_link_t *link, const skn_fragment_header_t *header,
 {
     skn_error_t broken = { 0 };
     uint64_t pending = 0;
-    bool gaps = link->receiving.held_count > 0;
+    bool has_gaps = link->receiving.held_count > 0;
     switch (skn_receiving_take(&link->receiving, header->offset, body)) {
     case SKN_STRETCH_NEXT:
         pending = link->receiving.arrived - link->said_ack;
-        if (pending >= link->options.window_bytes / 4 || gaps)
+        if (pending >= link->options.window_bytes / 4 || has_gaps)
             link->ack_now = true;
         if (link->ack_at_ns == 0)
             link->ack_at_ns = link->now_ns + link->options.ack_delay_ns;

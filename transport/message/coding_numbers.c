@@ -53,17 +53,17 @@ static form_bytes_t
 measure(const uint32_t *x, size_t count)
 {
     form_bytes_t bytes = { 0, 0, 0, 0 };
-    bool ascends = true, strictly = true;
+    bool is_ascending = true, strictly = true;
     uint32_t last = 0;
     for (size_t k = 0; k < count; k++) {
-        ascends = ascends && x[k] >= last;
+        is_ascending = is_ascending && x[k] >= last;
         strictly = strictly && (k == 0 || x[k] > last);
         bytes.varint += varint_bytes(x[k]);
         bytes.delta += varint_bytes(x[k] - last);
         bytes.zigzag += varint_bytes(zigzag(x[k] - last));
         last = x[k];
     }
-    if (!ascends)
+    if (!is_ascending)
         bytes.delta = SIZE_MAX;
     bytes.bitmap =
         strictly ? sizeof(*x) + (x[count - 1] - x[0]) / 8 + 1 : SIZE_MAX;

@@ -38,12 +38,13 @@ read_port(const char *text, uint16_t *port)
 /* Letters of DNS names, of numbers, and "*". An interface, a source address
  * ("eth0;host") or blanks are refused. */
 static bool
-host_good(const char *host, bool brackets)
+host_good(const char *host, bool has_brackets)
 {
-    const char *letters = brackets ? "0123456789abcdefABCDEF:."
-                                   : "abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
-    if (!brackets && strcmp(host, "*") == 0)
+    const char *letters = has_brackets
+                              ? "0123456789abcdefABCDEF:."
+                              : "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    if (!has_brackets && strcmp(host, "*") == 0)
         return true;
     return host[0] && host[0] != '-' && !host[strspn(host, letters)];
 }
@@ -61,9 +62,10 @@ skn_address_read(const char *text, bool any_port, skn_address_t *address,
     if (!colon || strlen(text) >= sizeof(address->text))
         return not_an_address(text, "a host and a port are needed", error);
     size_t bytes = (size_t)(colon - host);
-    bool brackets = bytes > 2 && host[0] == '[' && host[bytes - 1] == ']';
-    (void)memcpy(address->host, host + brackets, bytes - (brackets ? 2 : 0));
-    if (!host_good(address->host, brackets))
+    bool has_brackets = bytes > 2 && host[0] == '[' && host[bytes - 1] == ']';
+    (void)memcpy(address->host, host + has_brackets,
+                 bytes - (has_brackets ? 2 : 0));
+    if (!host_good(address->host, has_brackets))
         return not_an_address(text, "the host is neither a name nor a number",
                               error);
     if (!read_port(colon + 1, &address->port) ||
@@ -74,7 +76,7 @@ skn_address_read(const char *text, bool any_port, skn_address_t *address,
         return not_an_address(text, "* can be bound, but not be dialled",
                               error);
     (void)snprintf(address->text, sizeof(address->text), "%s", text);
-    address->ipv6 = brackets;
+    address->ipv6 = has_brackets;
     return SKN_OK;
 }
 

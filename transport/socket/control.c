@@ -14,10 +14,10 @@
 
 #include "transport/socket/address.h"
 #include "transport/socket/authenticator.h"
-#include "transport/socket/canary.h"
-#include "transport/socket/door.h"
+#include "transport/socket/auth_selftest.h"
+#include "transport/socket/connection_guard.h"
 #include "transport/socket/socket.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 #include "transport/socket/watch.h"
 
 /* Messages that may wait for one member, on either side. */
@@ -42,16 +42,16 @@ typedef struct control_member {
 
 struct skn_control {
     void *context, *socket, *monitor;
-    skn_door_t *door; /* the coordinator's end */
+    skn_connection_guard_t *guard; /* the coordinator's end */
     skn_watch_t *watch;
-    bool listens, keyed, admits;
+    bool is_listener, keyed, needs_admission;
     bool is_unknown; /* the coordinator's name could not be resolved */
     skn_address_t own;
     char bound[SKN_ADDRESS_BYTES];
     control_member_t member[SKN_CLUSTER_NODES_MAX];
     size_t member_count;
     zmq_msg_t frame; /* the last message */
-    char sentence[SKN_DOOR_TEXT_BYTES];
+    char sentence[SKN_CONNECTION_GUARD_TEXT_BYTES];
 };
 
 static skn_status_t
@@ -59,24 +59,24 @@ check(skn_control_t *control, const skn_control_options_t *options,
       skn_error_t *error)
 {
     skn_status_t status = skn_socket_library(options->keys != NULL, error);
-    if (status == SKN_OK && !control->listens && options->keys &&
-        skn_conduit_is_local(options->address)) {
+    if (status == SKN_OK && !control->is_listener && options->keys &&
+        skn_byte_socket_is_local(options->address)) {
         (void)snprintf(control->own.text, sizeof(control->own.text), "%s",
                        options->address);
         return SKN_OK;
     }
     if (status == SKN_OK)
-        status = skn_address_read(options->address, control->listens,
+        status = skn_address_read(options->address, control->is_listener,
                                   &control->own, error);
-    if (status == SKN_OK && control->listens)
+    if (status == SKN_OK && control->is_listener)
         status = skn_address_resolve(&control->own, error);
     if (status != SKN_OK)
         return status;
     skn_address_t resolved = control->own;
-    if (!control->listens && skn_address_resolve(&resolved, NULL) == SKN_OK)
+    if (!control->is_listener && skn_address_resolve(&resolved, NULL) == SKN_OK)
         control->own.ipv6 = resolved.ipv6;
     else
-        control->is_unknown = !control->listens;
+        control->is_unknown = !control->is_listener;
     if (options->keys || resolved.loopback)
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_CONFIG,
@@ -95,7 +95,7 @@ skn_control_is_unknown(const skn_control_t *control)
 }
 
 static skn_control_t *
-control_new(const skn_control_options_t *options, bool listens,
+control_new(const skn_control_options_t *options, bool is_listener,
             skn_error_t *error)
 {
     skn_control_t *control = calloc(1, sizeof(*control));
@@ -104,9 +104,9 @@ control_new(const skn_control_options_t *options, bool listens,
         return NULL;
     }
     (void)zmq_msg_init(&control->frame);
-    control->listens = listens;
+    control->is_listener = is_listener;
     control->keyed = options->keys != NULL;
-    control->admits = options->admits;
+    control->needs_admission = options->needs_admission;
     control->member_count = options->member_count;
     skn_status_t status = SKN_OK;
     if (options->member_count > SKN_CLUSTER_NODES_MAX)
@@ -128,12 +128,12 @@ open_socket(skn_control_t *control, const skn_control_options_t *options,
             skn_error_t *error)
 {
     skn_socket_options_t how = {
-        .type = control->listens ? ZMQ_ROUTER : ZMQ_DEALER,
+        .type = control->is_listener ? ZMQ_ROUTER : ZMQ_DEALER,
         .ipv6 = control->own.ipv6,
         .frame_bytes = SKN_CONTROL_BYTES_MAX,
         .fragments_max = MESSAGES_MAX,
         .keys = options->keys,
-        .server_key = control->listens ? NULL : options->server_key,
+        .server_key = control->is_listener ? NULL : options->server_key,
         .hears = true,
     };
     control->socket = skn_socket_open(control->context, &how, error);
@@ -159,8 +159,8 @@ authenticator_of(const skn_control_options_t *options, skn_error_t *error)
 /* As at a node's endpoint: the thread that answers runs before a socket is
  * bound. */
 static skn_status_t
-open_door(skn_control_t *control, const skn_control_options_t *options,
-          skn_error_t *error)
+open_guard(skn_control_t *control, const skn_control_options_t *options,
+           skn_error_t *error)
 {
     skn_watch_options_t watched = {
         .receiver = skn_socket_descriptor(control->socket),
@@ -169,9 +169,11 @@ open_door(skn_control_t *control, const skn_control_options_t *options,
         .queue_bytes_max = 2ull * SKN_CONTROL_BYTES_MAX,
         .message_bytes_max = SKN_CONTROL_BYTES_MAX,
     };
-    skn_door_parts_t parts = { .context = control->context,
-                               .keyed = control->keyed,
-                               .peer_count = (uint32_t)options->member_count };
+    skn_connection_guard_parts_t parts = {
+        .context = control->context,
+        .keyed = control->keyed,
+        .peer_count = (uint32_t)options->member_count
+    };
     skn_status_t status = SKN_NO_MEMORY;
     parts.watch = skn_watch_new(&watched, error);
     if (parts.watch)
@@ -180,11 +182,12 @@ open_door(skn_control_t *control, const skn_control_options_t *options,
         status =
             skn_authenticator_start(parts.authenticator, parts.context, error);
     if (status == SKN_OK)
-        parts.monitor = skn_socket_monitor(control->context, control->socket,
-                                           skn_door_events(), error);
+        parts.monitor =
+            skn_socket_monitor(control->context, control->socket,
+                               skn_connection_guard_events(), error);
     if (parts.monitor)
-        control->door = skn_door_open(&parts, error);
-    if (control->door) {
+        control->guard = skn_connection_guard_open(&parts, error);
+    if (control->guard) {
         control->watch = parts.watch;
         return SKN_OK;
     }
@@ -220,8 +223,8 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
         (uint16_t)strtoul(strrchr(control->bound, ':') + 1, NULL, 10));
     skn_address_to_dial(control->bound, dialled);
     return control->keyed
-               ? skn_canary_try(control->context, dialled,
-                                skn_keys_public(options->keys), error)
+               ? skn_auth_selftest(control->context, dialled,
+                                   skn_keys_public(options->keys), error)
                : SKN_OK;
 }
 
@@ -236,11 +239,11 @@ skn_control_listen(const skn_control_options_t *options, skn_error_t *error)
         return NULL;
     skn_status_t status = open_socket(control, options, error);
     if (status == SKN_OK)
-        status = open_door(control, options, error);
+        status = open_guard(control, options, error);
     if (status == SKN_OK)
         status = bind_and_try(control, options, error);
     if (status == SKN_OK)
-        skn_door_begin(control->door);
+        skn_connection_guard_begin(control->guard);
     else
         skn_control_close(&control);
     return control;
@@ -285,12 +288,13 @@ skn_control_close(skn_control_t **closing)
     if (!control)
         return;
     (void)zmq_msg_close(&control->frame);
-    if (control->listens && control->socket)
+    if (control->is_listener && control->socket)
         (void)zmq_socket_monitor(control->socket, NULL, 0);
     if (control->socket)
         skn_socket_close(&control->socket,
-                         control->listens ? NULL : &control->monitor, CLOSE_MS);
-    skn_door_close(&control->door);
+                         control->is_listener ? NULL : &control->monitor,
+                         CLOSE_MS);
+    skn_connection_guard_close(&control->guard);
     while (control->context && zmq_ctx_term(control->context) != 0 &&
            errno == EINTR)
         ; /* a signal only interrupts the wait */
@@ -318,7 +322,7 @@ send_to(skn_control_t *control, const control_connection_t *connection,
     if (frame.bytes == 0 || frame.bytes > SKN_CONTROL_BYTES_MAX)
         return skn_fail(error, SKN_INTERNAL, "a message of %zu bytes",
                         frame.bytes);
-    if (!control->listens)
+    if (!control->is_listener)
         sent = put(control->socket, frame.at, frame.bytes, 0);
     else if (connection && connection->id_bytes > 0)
         sent = put(control->socket, connection->id, connection->id_bytes,
@@ -332,7 +336,7 @@ skn_status_t
 skn_control_send(skn_control_t *control, uint32_t number, skn_frame_t frame,
                  skn_error_t *error)
 {
-    bool known = control->listens && number < control->member_count;
+    bool known = control->is_listener && number < control->member_count;
     return send_to(control, known ? &control->member[number].its : NULL, frame,
                    error);
 }
@@ -418,7 +422,7 @@ static control_connection_t *
 connection_of(skn_control_t *control, control_member_t *member, zmq_msg_t *id,
               bool *fresh)
 {
-    bool other = control->admits && !is_of(&member->its, id);
+    bool other = control->needs_admission && !is_of(&member->its, id);
     control_connection_t *connection = other ? &member->other : &member->its;
     const char *address = zmq_msg_gets(&control->frame, "Peer-Address");
     *fresh = !is_of(connection, id);
@@ -488,7 +492,7 @@ take_end(skn_control_t *control, skn_control_arrival_t *arrival)
 {
     int descriptor;
     uint64_t number;
-    while (skn_door_ended(control->door, &descriptor, &number))
+    while (skn_connection_guard_ended(control->guard, &descriptor, &number))
         for (size_t k = 0; k < control->member_count; k++) {
             control_member_t *member = &control->member[k];
             if (!has_ended(&member->its, descriptor, number)) {
@@ -512,7 +516,7 @@ take_as_coordinator(skn_control_t *control, skn_control_arrival_t *arrival)
             return true;
     if (take_end(control, arrival))
         return true;
-    if (!skn_door_take(control->door, control->sentence))
+    if (!skn_connection_guard_take(control->guard, control->sentence))
         return false;
     *arrival = (skn_control_arrival_t){
         .kind = SKN_CONTROL_STRANGER,
@@ -555,8 +559,8 @@ skn_control_take(skn_control_t *control, skn_control_arrival_t *arrival)
 {
     (void)zmq_msg_close(&control->frame);
     (void)zmq_msg_init(&control->frame);
-    return control->listens ? take_as_coordinator(control, arrival)
-                            : take_as_member(control, arrival);
+    return control->is_listener ? take_as_coordinator(control, arrival)
+                                : take_as_member(control, arrival);
 }
 
 void
@@ -570,8 +574,9 @@ skn_control_wait(skn_control_t *control, struct pollfd *polled,
         polled_count = POLLED_MAX;
     items[count++] = (zmq_pollitem_t){ control->socket, 0, ZMQ_POLLIN, 0 };
     items[count++] =
-        control->listens
-            ? (zmq_pollitem_t){ NULL, skn_door_descriptor(control->door),
+        control->is_listener
+            ? (zmq_pollitem_t){ NULL,
+                                skn_connection_guard_descriptor(control->guard),
                                 ZMQ_POLLIN, 0 }
             : (zmq_pollitem_t){ control->monitor, 0, ZMQ_POLLIN, 0 };
     for (size_t k = 0; k < polled_count; k++) {
@@ -596,8 +601,9 @@ skn_control_address(const skn_control_t *control)
 void
 skn_control_polled(const skn_control_t *control, struct pollfd polled[2])
 {
-    int second = control->listens ? skn_door_descriptor(control->door)
-                                  : skn_socket_descriptor(control->monitor);
+    int second = control->is_listener
+                     ? skn_connection_guard_descriptor(control->guard)
+                     : skn_socket_descriptor(control->monitor);
     polled[0] =
         (struct pollfd){ skn_socket_descriptor(control->socket), POLLIN, 0 };
     polled[1] = (struct pollfd){ second, POLLIN, 0 };

@@ -34,7 +34,7 @@ typedef struct skn_control skn_control_t;
 typedef struct skn_control_options {
     const char *address;    /* tcp://host:port to listen at, or to connect to;
                              * there also an address of
-                             * transport/socket/conduit.h */
+                             * transport/socket/byte_socket.h */
     const skn_keys_t *keys; /* of this process; NULL: none, on loopback only */
     /* For a member: the coordinator's public key, Z85. */
     const char *server_key;
@@ -45,7 +45,7 @@ typedef struct skn_control_options {
     /* For the coordinator: a connection with a member's key becomes the
      * member's only by skn_control_admit. Otherwise: the connection that sent
      * last. */
-    bool admits;
+    bool needs_admission;
 } skn_control_options_t;
 
 /* The coordinator's end: bound, with an authenticator that was tested. NULL:

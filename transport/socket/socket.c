@@ -110,7 +110,8 @@ set_options(void *socket, const skn_socket_options_t *options)
         return "ZMQ_MAXMSGSIZE";
     if (!set_text(socket, ZMQ_ZAP_DOMAIN, SKN_ZAP_DOMAIN))
         return "ZMQ_ZAP_DOMAIN";
-    /* If the library does not know it, the canary still detects the fault. */
+    /* If the library does not know it, the self-test still detects the fault.
+     * */
     if (!set_number(socket, ZMQ_ZAP_ENFORCE_DOMAIN, 1) && errno != EINVAL)
         return "ZMQ_ZAP_ENFORCE_DOMAIN";
     return NULL;

@@ -106,7 +106,7 @@ skn_watch_empty(skn_watch_t *watch)
 
 /* --- judging ------------------------------------------------------------- */
 
-skn_door_verdict_t
+skn_connection_guard_verdict_t
 skn_watch_judge(skn_watch_account_t *account, const skn_watch_facts_t *facts,
                 const skn_watch_options_t *options)
 {
@@ -223,10 +223,10 @@ skn_watch_close(skn_watch_t *watch, int descriptor)
     return false;
 }
 
-skn_door_verdict_t
+skn_connection_guard_verdict_t
 skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
 {
-    skn_door_verdict_t verdict = SKN_VERDICT_FAIR;
+    skn_connection_guard_verdict_t verdict = SKN_VERDICT_FAIR;
     (void)skn_watch_close(watch, descriptor); /* its end is reported later */
     if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX) {
         shut_down(watch, descriptor);

@@ -45,11 +45,11 @@ typedef struct skn_watch_options {
     uint64_t message_bytes_max;
 } skn_watch_options_t;
 
-typedef enum skn_door_verdict {
+typedef enum skn_connection_guard_verdict {
     SKN_VERDICT_FAIR,
     SKN_VERDICT_ENDLESS, /* a message that does not end */
     SKN_VERDICT_OVER     /* one connection too many */
-} skn_door_verdict_t;
+} skn_connection_guard_verdict_t;
 
 /* The state of a connection at one check. */
 typedef struct skn_watch_facts {
@@ -70,9 +70,9 @@ typedef struct skn_watch_account {
 } skn_watch_account_t;
 
 /* Judges whether a connection is within the limits of `options`: pure. */
-skn_door_verdict_t skn_watch_judge(skn_watch_account_t *account,
-                                   const skn_watch_facts_t *facts,
-                                   const skn_watch_options_t *options);
+skn_connection_guard_verdict_t skn_watch_judge(
+    skn_watch_account_t *account, const skn_watch_facts_t *facts,
+    const skn_watch_options_t *options);
 
 /* NULL: SKN_NO_MEMORY. */
 skn_watch_t *skn_watch_new(const skn_watch_options_t *options,
@@ -85,8 +85,9 @@ void skn_watch_port(skn_watch_t *watch, uint16_t port);
 /* The watching thread: a connection was accepted, or ended, at `descriptor`. If
  * it is one too many, the oldest that has delivered nothing yet is shut down,
  * or this one if there is none. */
-skn_door_verdict_t skn_watch_accept(skn_watch_t *watch, int descriptor,
-                                    uint64_t now_ms);
+skn_connection_guard_verdict_t skn_watch_accept(skn_watch_t *watch,
+                                                int descriptor,
+                                                uint64_t now_ms);
 /* True: it was watched to its end, and no message was ever taken from it. */
 bool skn_watch_close(skn_watch_t *watch, int descriptor);
 /* Checks all connections; returns how many were shut down. */

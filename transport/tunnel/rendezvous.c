@@ -20,42 +20,43 @@ struct skn_rendezvous {
 skn_rendezvous_t *
 skn_rendezvous_new(skn_error_t *error)
 {
-    skn_rendezvous_t *book = calloc(1, sizeof(*book));
-    if (!book)
+    skn_rendezvous_t *rendezvous = calloc(1, sizeof(*rendezvous));
+    if (!rendezvous)
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for tunnels");
-    return book;
+    return rendezvous;
 }
 
 void
-skn_rendezvous_destroy(skn_rendezvous_t **book)
+skn_rendezvous_destroy(skn_rendezvous_t **rendezvous)
 {
-    free(*book);
-    *book = NULL;
+    free(*rendezvous);
+    *rendezvous = NULL;
 }
 
 uint32_t
-skn_rendezvous_count(const skn_rendezvous_t *book)
+skn_rendezvous_count(const skn_rendezvous_t *rendezvous)
 {
-    return book->count;
+    return rendezvous->count;
 }
 
 static void
-forget(skn_rendezvous_t *book, uint32_t k)
+forget(skn_rendezvous_t *rendezvous, uint32_t k)
 {
-    book->promise[k] = book->promise[--book->count];
+    rendezvous->promise[k] = rendezvous->promise[--rendezvous->count];
 }
 
 bool
-skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint32_t node,
+skn_rendezvous_open(skn_rendezvous_t *rendezvous, uint32_t asker, uint32_t node,
                     uint64_t number, const uint8_t *asker_token,
                     const uint8_t *node_token, uint64_t now_ms)
 {
     uint32_t own = 0;
-    for (uint32_t k = 0; k < book->count; k++)
-        own += book->promise[k].asker == asker;
-    if (book->count == SKN_RENDEZVOUS_MAX || own == SKN_RENDEZVOUS_MAX_EACH)
+    for (uint32_t k = 0; k < rendezvous->count; k++)
+        own += rendezvous->promise[k].asker == asker;
+    if (rendezvous->count == SKN_RENDEZVOUS_MAX ||
+        own == SKN_RENDEZVOUS_MAX_EACH)
         return false;
-    promise_t *promise = &book->promise[book->count++];
+    promise_t *promise = &rendezvous->promise[rendezvous->count++];
     promise->asker = asker;
     promise->node = node;
     promise->number = number;
@@ -67,11 +68,11 @@ skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint32_t node,
 }
 
 bool
-skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
+skn_rendezvous_again(const skn_rendezvous_t *rendezvous, uint32_t asker,
                      uint32_t node, uint64_t number, uint8_t *asker_token)
 {
-    for (uint32_t k = 0; k < book->count; k++) {
-        const promise_t *promise = &book->promise[k];
+    for (uint32_t k = 0; k < rendezvous->count; k++) {
+        const promise_t *promise = &rendezvous->promise[k];
         if (promise->asker != asker || promise->node != node ||
             promise->number != number)
             continue;
@@ -82,11 +83,11 @@ skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
 }
 
 bool
-skn_rendezvous_wants(const skn_rendezvous_t *book, uint32_t node, uint32_t *at,
-                     uint32_t *asker, uint8_t *node_token)
+skn_rendezvous_wants(const skn_rendezvous_t *rendezvous, uint32_t node,
+                     uint32_t *at, uint32_t *asker, uint8_t *node_token)
 {
-    while (*at < book->count) {
-        const promise_t *promise = &book->promise[(*at)++];
+    while (*at < rendezvous->count) {
+        const promise_t *promise = &rendezvous->promise[(*at)++];
         if (promise->node != node ||
             promise->connection[1] != SKN_RENDEZVOUS_NOBODY)
             continue;
@@ -98,12 +99,12 @@ skn_rendezvous_wants(const skn_rendezvous_t *book, uint32_t node, uint32_t *at,
 }
 
 static bool
-find(const skn_rendezvous_t *book, const uint8_t *token, uint32_t *at,
+find(const skn_rendezvous_t *rendezvous, const uint8_t *token, uint32_t *at,
      uint32_t *end)
 {
-    for (uint32_t k = 0; k < book->count; k++)
+    for (uint32_t k = 0; k < rendezvous->count; k++)
         for (uint32_t side = 0; side < 2; side++)
-            if (memcmp(book->promise[k].token[side], token,
+            if (memcmp(rendezvous->promise[k].token[side], token,
                        SKN_TUNNEL_TOKEN_BYTES) == 0) {
                 *at = k;
                 *end = side;
@@ -113,14 +114,14 @@ find(const skn_rendezvous_t *book, const uint8_t *token, uint32_t *at,
 }
 
 skn_rendezvous_fate_t
-skn_rendezvous_arrive(skn_rendezvous_t *book, const uint8_t *token,
+skn_rendezvous_arrive(skn_rendezvous_t *rendezvous, const uint8_t *token,
                       int connection, uint64_t now_ms, int *other)
 {
     uint32_t k, side;
     *other = SKN_RENDEZVOUS_NOBODY;
-    if (!find(book, token, &k, &side))
+    if (!find(rendezvous, token, &k, &side))
         return SKN_RENDEZVOUS_UNKNOWN;
-    promise_t *promise = &book->promise[k];
+    promise_t *promise = &rendezvous->promise[k];
     if (now_ms >= promise->until_ms ||
         promise->connection[side] != SKN_RENDEZVOUS_NOBODY)
         return SKN_RENDEZVOUS_UNKNOWN;
@@ -128,32 +129,33 @@ skn_rendezvous_arrive(skn_rendezvous_t *book, const uint8_t *token,
     *other = promise->connection[1 - side];
     if (*other == SKN_RENDEZVOUS_NOBODY)
         return SKN_RENDEZVOUS_WAITS;
-    forget(book, k);
+    forget(rendezvous, k);
     return SKN_RENDEZVOUS_JOINED;
 }
 
 void
-skn_rendezvous_leave(skn_rendezvous_t *book, int connection)
+skn_rendezvous_leave(skn_rendezvous_t *rendezvous, int connection)
 {
-    for (uint32_t k = 0; k < book->count; k++)
-        if (book->promise[k].connection[0] == connection ||
-            book->promise[k].connection[1] == connection) {
-            forget(book, k);
+    for (uint32_t k = 0; k < rendezvous->count; k++)
+        if (rendezvous->promise[k].connection[0] == connection ||
+            rendezvous->promise[k].connection[1] == connection) {
+            forget(rendezvous, k);
             return;
         }
 }
 
 bool
-skn_rendezvous_expire(skn_rendezvous_t *book, uint64_t now_ms, int *connection)
+skn_rendezvous_expire(skn_rendezvous_t *rendezvous, uint64_t now_ms,
+                      int *connection)
 {
-    for (uint32_t k = 0; k < book->count; k++) {
-        const promise_t *promise = &book->promise[k];
+    for (uint32_t k = 0; k < rendezvous->count; k++) {
+        const promise_t *promise = &rendezvous->promise[k];
         if (now_ms < promise->until_ms)
             continue;
         *connection = promise->connection[0] != SKN_RENDEZVOUS_NOBODY
                           ? promise->connection[0]
                           : promise->connection[1];
-        forget(book, k);
+        forget(rendezvous, k);
         return true;
     }
     return false;

@@ -28,21 +28,22 @@ typedef struct skn_rendezvous skn_rendezvous_t;
 
 /* NULL: SKN_NO_MEMORY. */
 skn_rendezvous_t *skn_rendezvous_new(skn_error_t *error);
-void skn_rendezvous_destroy(skn_rendezvous_t **book);
+void skn_rendezvous_destroy(skn_rendezvous_t **rendezvous);
 
 /* Opens an entry for the tunnel to `node` that `asker` requests, with the
  * number of its request. The tokens are random and copied. False: too many are
  * open. */
-bool skn_rendezvous_open(skn_rendezvous_t *book, uint32_t asker, uint32_t node,
-                         uint64_t number, const uint8_t *asker_token,
-                         const uint8_t *node_token, uint64_t now_ms);
+bool skn_rendezvous_open(skn_rendezvous_t *rendezvous, uint32_t asker,
+                         uint32_t node, uint64_t number,
+                         const uint8_t *asker_token, const uint8_t *node_token,
+                         uint64_t now_ms);
 /* The asker's token of a request that is repeated, as the reply may have been
  * lost; false: the request is new, or both ends have answered it. */
-bool skn_rendezvous_again(const skn_rendezvous_t *book, uint32_t asker,
+bool skn_rendezvous_again(const skn_rendezvous_t *rendezvous, uint32_t asker,
                           uint32_t node, uint64_t number, uint8_t *asker_token);
 /* Iterates over the nodes that want `node` and wait for its end, with the token
  * for it, from *at (0 at first), which advances; false: no more. */
-bool skn_rendezvous_wants(const skn_rendezvous_t *book, uint32_t node,
+bool skn_rendezvous_wants(const skn_rendezvous_t *rendezvous, uint32_t node,
                           uint32_t *at, uint32_t *asker, uint8_t *node_token);
 
 typedef enum skn_rendezvous_fate {
@@ -53,18 +54,18 @@ typedef enum skn_rendezvous_fate {
 
 /* A connection (a number of the caller's, not negative) presented a token,
  * which serves once. */
-skn_rendezvous_fate_t skn_rendezvous_arrive(skn_rendezvous_t *book,
+skn_rendezvous_fate_t skn_rendezvous_arrive(skn_rendezvous_t *rendezvous,
                                             const uint8_t *token,
                                             int connection, uint64_t now_ms,
                                             int *other);
 /* A connection that presented a token has ended before the other one
  * arrived. */
-void skn_rendezvous_leave(skn_rendezvous_t *book, int connection);
+void skn_rendezvous_leave(skn_rendezvous_t *rendezvous, int connection);
 /* Removes an entry that is too old; false: there is none. *connection: the end
  * that had connected, to be closed, or SKN_RENDEZVOUS_NOBODY. */
-bool skn_rendezvous_expire(skn_rendezvous_t *book, uint64_t now_ms,
+bool skn_rendezvous_expire(skn_rendezvous_t *rendezvous, uint64_t now_ms,
                            int *connection);
 /* The number of entries. */
-uint32_t skn_rendezvous_count(const skn_rendezvous_t *book);
+uint32_t skn_rendezvous_count(const skn_rendezvous_t *rendezvous);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
-#include "transport/tunnel/tunnels_state.h"
+#include "transport/tunnel/tunnels_internal.h"
 
 /* While a passage waits for a timeout, and otherwise. */
 #define TUNNEL_TICK_MS 50
@@ -184,21 +184,21 @@ skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
 {
     tunnel_place_t *place = &tunnels->place[node];
     if (place->named) {
-        bool found = skn_finder_found(tunnels->finder, node, &place->at);
+        bool found = skn_resolver_found(tunnels->resolver, node, &place->at);
         if (tunnels->now_ms - place->sought_ms >=
             (found ? FIND_AGAIN_MS : FIND_MS)) {
             place->sought_ms = tunnels->now_ms;
-            skn_finder_ask(tunnels->finder, node);
+            skn_resolver_ask(tunnels->resolver, node);
         }
         if (!found && !place->told_unknown &&
-            skn_finder_is_unknown(tunnels->finder, node))
+            skn_resolver_is_unknown(tunnels->resolver, node))
             place->told_unknown = skn_tunnels_say(
                 tunnels,
                 "node '%s': the name in %.160s is unknown here; it is looked "
                 "up again",
                 place->name, place->address);
     }
-    return skn_conduit_dial(&place->at, tunnels->service);
+    return skn_byte_socket_dial(&place->at, tunnels->service);
 }
 
 void
@@ -213,7 +213,7 @@ accept_local(skn_tunnels_t *tunnels, uint32_t node)
 {
     for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
         int descriptor =
-            skn_conduit_accept_local(tunnels->place[node].listener);
+            skn_byte_socket_accept_local(tunnels->place[node].listener);
         if (descriptor < 0) {
             skn_tunnels_deaf(tunnels, errno);
             return;
@@ -409,7 +409,7 @@ skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
 {
     char address[SKN_ADDRESS_BYTES];
     skn_address_to_dial(router, address);
-    if (!skn_conduit_find(address, &tunnels->router_at))
+    if (!skn_byte_socket_find(address, &tunnels->router_at))
         return skn_fail(error, SKN_INTERNAL, "no way to %s", address);
     int code = skn_thread_start(&tunnels->thread, NULL, thread_main, tunnels);
     tunnels->has_thread = code == 0;

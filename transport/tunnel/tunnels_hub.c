@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "transport/tunnel/tunnels_state.h"
+#include "transport/tunnel/tunnels_internal.h"
 
 /* --- the listener -------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ skn_hub_accept(skn_tunnels_t *tunnels)
 {
     for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
         int descriptor =
-            skn_conduit_accept(tunnels->listener, tunnels->service);
+            skn_byte_socket_accept(tunnels->listener, tunnels->service);
         if (descriptor < 0) {
             skn_tunnels_deaf(tunnels, errno);
             return;
@@ -62,9 +62,9 @@ refuse(skn_tunnels_t *tunnels, passage_t *passage, const char *why)
 
 static void
 lead_to(skn_tunnels_t *tunnels, passage_t *passage,
-        const skn_conduit_place_t *place, size_t count)
+        const skn_byte_socket_place_t *place, size_t count)
 {
-    skn_passage_join(tunnels, passage, skn_conduit_dial(place, 0),
+    skn_passage_join(tunnels, passage, skn_byte_socket_dial(place, 0),
                      passage->bytes, count);
 }
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "transport/tunnel/tunnels_state.h"
+#include "transport/tunnel/tunnels_internal.h"
 
 /* As for a link's sockets that give way (endpoint_open.c). */
 #define SOCKET_CLASS_CS1 0x20
@@ -116,7 +116,8 @@ open_line(skn_tunnels_t *tunnels, skn_error_t *error)
     tunnels->hub = skn_control_listen(&options, error);
     if (!tunnels->hub)
         return error->status;
-    return skn_conduit_find(skn_control_address(tunnels->hub), &tunnels->hub_at)
+    return skn_byte_socket_find(skn_control_address(tunnels->hub),
+                                &tunnels->hub_at)
                ? SKN_OK
                : skn_fail(error, SKN_INTERNAL, "no way to a hub's line");
 }
@@ -134,7 +135,7 @@ open_hub(skn_tunnels_t *tunnels, skn_error_t *error)
     tunnels->book = skn_rendezvous_new(error);
     if (!tunnels->book)
         return SKN_NO_MEMORY;
-    tunnels->listener = skn_conduit_listen(&own, error);
+    tunnels->listener = skn_byte_socket_listen(&own, error);
     return tunnels->listener < 0 ? error->status : open_line(tunnels, error);
 }
 
@@ -149,17 +150,18 @@ find_hubs(skn_tunnels_t *tunnels, skn_error_t *error)
     for (uint32_t k = 0; k < tunnels->node_count; k++) {
         tunnel_place_t *place = &tunnels->place[k];
         address[k] = place->address;
-        place->named =
-            place->address[0] && !skn_conduit_read(place->address, &place->at);
+        place->named = place->address[0] &&
+                       !skn_byte_socket_read(place->address, &place->at);
         any = any || place->named;
     }
     if (any)
-        tunnels->finder = skn_finder_new(address, tunnels->node_count, error);
-    if (any && !tunnels->finder)
+        tunnels->resolver =
+            skn_resolver_new(address, tunnels->node_count, error);
+    if (any && !tunnels->resolver)
         return SKN_NO_MEMORY;
     for (uint32_t k = 0; k < tunnels->node_count; k++)
         if (tunnels->place[k].named)
-            skn_finder_ask(tunnels->finder, k);
+            skn_resolver_ask(tunnels->resolver, k);
     return SKN_OK;
 }
 
@@ -177,12 +179,12 @@ open_places(skn_tunnels_t *tunnels, skn_error_t *error)
         if (k == tunnels->node || (!outbound && tunnels->is_hub))
             continue;
         if (outbound) {
-            place->listener = skn_conduit_listen_local(place->local, error);
+            place->listener = skn_byte_socket_listen_local(place->local, error);
             status = place->listener < 0 ? error->status : SKN_OK;
             continue;
         }
         place->line_listener =
-            skn_conduit_listen_local(place->line_local, error);
+            skn_byte_socket_listen_local(place->line_local, error);
         status = place->line_listener < 0 ? error->status
                                           : skn_out_dial(tunnels, k, error);
     }
@@ -252,7 +254,7 @@ skn_tunnels_close(skn_tunnels_t **closing)
     close_descriptor(tunnels->listener);
     close_descriptor(tunnels->stop_event);
     skn_rendezvous_destroy(&tunnels->book);
-    skn_finder_destroy(&tunnels->finder);
+    skn_resolver_destroy(&tunnels->resolver);
     skn_keys_destroy(&tunnels->keys);
     (void)pthread_mutex_destroy(&tunnels->lock);
     free(tunnels->passage);

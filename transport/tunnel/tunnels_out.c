@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "transport/tunnel/tunnels_state.h"
+#include "transport/tunnel/tunnels_internal.h"
 
 /* A control connection sends HERE this often: the first may be lost. */
 #define HERE_MS 1000u
@@ -47,7 +47,7 @@ skn_out_accept_line(skn_tunnels_t *tunnels, uint32_t node)
     uint8_t preface[SKN_PREFACE_BYTES];
     skn_preface_write(SKN_PREFACE_CONTROL, NULL, preface);
     for (uint32_t k = 0; k < TUNNEL_TURN_MAX; k++) {
-        int descriptor = skn_conduit_accept_local(hub->line_listener);
+        int descriptor = skn_byte_socket_accept_local(hub->line_listener);
         if (descriptor < 0) {
             skn_tunnels_deaf(tunnels, errno);
             return;
@@ -75,7 +75,7 @@ open_to_router(skn_tunnels_t *tunnels, uint32_t hub,
                const skn_tunnel_word_t *word)
 {
     uint8_t preface[SKN_PREFACE_BYTES];
-    int router = skn_conduit_dial(&tunnels->router_at, 0);
+    int router = skn_byte_socket_dial(&tunnels->router_at, 0);
     passage_t *passage = router < 0 ? NULL
                                     : skn_passage_new(tunnels, PASSAGE_ASKING,
                                                       router, ASKING_MS);

@@ -275,7 +275,7 @@ Test(checkpointer, a_folder_with_another_run_is_refused)
 Test(checkpointer, who_only_looks_saves_nothing)
 {
     struct stat facts;
-    probe_option("looks", "true");
+    probe_option("read_only", "true");
     batches(1, 5, 0);
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);

@@ -3,8 +3,8 @@
  *
  * The probe plays the course and all owners, whose state every keeper gets: a
  * test removes the copies that only one keeper should have. Covers
- * actors/checkpoints/keeper.c, actors/checkpoints/keeping.c,
- * actors/checkpoints/intake.c, actors/checkpoints/fetcher.c,
+ * actors/checkpoints/keeper.c, actors/checkpoints/step_reports.c,
+ * actors/checkpoints/state_receiver.c, actors/checkpoints/fetcher.c,
  * actors/checkpoints/gatherer.c and actors/checkpoints/restorer.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>

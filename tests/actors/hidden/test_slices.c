@@ -33,9 +33,9 @@ cut(const float *whole, const uint32_t *first, skn_activation_t *part,
 
 Test(slices, the_layer_is_whole_again_with_a_one_behind_it)
 {
-    static const uint32_t cuts[][4] = { { 0, 8, 16, 20 },
-                                        { 0, 0, 0, 20 },
-                                        { 0, 16, 16, 20 } };
+    static const uint32_t slicing[][4] = { { 0, 8, 16, 20 },
+                                           { 0, 0, 0, 20 },
+                                           { 0, 16, 16, 20 } };
     oracle_random_t random = { 1 };
     float *whole = oracle_floats(&random, ROWS * COLUMNS, 1);
     for (int k = 0; k < 3; k++) {
@@ -44,7 +44,7 @@ Test(slices, the_layer_is_whole_again_with_a_one_behind_it)
         const void *at[] = { &part[0], &part[1], &part[2] };
         skn_parts_t parts = { .at = at, .count = 3 };
         memset(hidden, 0xff, sizeof(hidden));
-        cut(whole, cuts[k], part, room, 3);
+        cut(whole, slicing[k], part, room, 3);
         cr_assert_eq(skn_slices_join(&below, &parts, hidden, NULL), SKN_OK);
         for (uint32_t i = 0; i < ROWS; i++) {
             cr_expect(memcmp(hidden + i * STRIDE, whole + i * COLUMNS,

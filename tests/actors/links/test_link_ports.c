@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "actors/protocol/kinds.h"
-#include "actors/links/link_inside.h"
+#include "actors/links/links_internal.h"
 #include "tests/support/link_pair.h"
 
 /* Another seed, edge or number has other bits; nothing else has a say. */

@@ -1,6 +1,7 @@
 /* test_head.c - tests loss and gradients of output shards against differences
  * in double, and against one another. Covers actors/output/flight.c,
- * actors/output/smoothing.c, actors/output/strips.c and actors/output/look.c.
+ * actors/output/smoothing.c, actors/output/strips.c and
+ * actors/output/rank_all.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/head_fixture.h"
 
@@ -451,8 +452,9 @@ Test(head, look_gives_the_best_labels_of_all)
         float *h = oracle_floats(&random, 5 * stride, 1);
         for (int i = 0; i < 5; i++)
             h[(size_t)i * stride + 9] = 1;
-        skn_look_t look = { k, label, score, greatest, sum };
-        cr_assert_eq(skn_head_look(&shard->head, h, 5, &look, &error), SKN_OK);
+        skn_rank_all_t look = { k, label, score, greatest, sum };
+        cr_assert_eq(skn_head_rank_all(&shard->head, h, 5, &look, &error),
+                     SKN_OK);
         for (uint32_t i = 0; i < 5; i++) {
             double z = 0;
             /* Each label kept beats all that were not, in double. */
@@ -497,8 +499,8 @@ Test(head, look_says_so_when_there_are_fewer_labels_than_asked_for)
     uint32_t label[5];
     float score[5], h[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     shard_open(shard, &problem, false, 1, 0);
-    skn_look_t look = { .k = 5, .label = label, .score = score };
-    cr_assert_eq(skn_head_look(&shard->head, h, 1, &look, NULL), SKN_OK);
+    skn_rank_all_t look = { .k = 5, .label = label, .score = score };
+    cr_assert_eq(skn_head_rank_all(&shard->head, h, 1, &look, NULL), SKN_OK);
     cr_expect(label[2] < 3 && label[3] == UINT32_MAX && label[4] == UINT32_MAX);
     cr_expect(isinf(score[3]) && score[3] < 0);
     shard_close(shard);

@@ -168,17 +168,17 @@ Test(turns, nothing_runs_while_the_rows_are_away)
     skn_turns_t turns;
     skn_turns_init(&turns, 4, false);
     cr_expect(!skn_turns_forward_allowed(&turns, 0), "before the first lease");
-    cr_expect(!skn_turns_look_allowed(&turns, 0));
+    cr_expect(!skn_turns_may_rank(&turns, 0));
     skn_turns_rows_back(&turns, 0);
     cr_expect(skn_turns_forward_allowed(&turns, 0));
-    cr_expect(skn_turns_look_allowed(&turns, 0));
-    cr_expect(!skn_turns_look_allowed(&turns, 1), "batch 0 is not applied");
+    cr_expect(skn_turns_may_rank(&turns, 0));
+    cr_expect(!skn_turns_may_rank(&turns, 1), "batch 0 is not applied");
     skn_turns_forward_done(&turns);
     cr_expect(!skn_turns_update_allowed(&turns, 3), "three more are to come");
     cr_expect(skn_turns_update_allowed(&turns, 0), "it was the last one");
     skn_turns_update_sent(&turns);
     cr_expect(!skn_turns_forward_allowed(&turns, 0));
-    cr_expect(!skn_turns_look_allowed(&turns, 0));
+    cr_expect(!skn_turns_may_rank(&turns, 0));
     cr_expect(!skn_turns_update_allowed(&turns, 0));
 }
 
@@ -190,7 +190,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);
     cr_expect(!skn_turns_update_allowed(&turns, 99));
-    turns.cut = 11;
+    turns.last_batch = 11;
     for (uint64_t batch = 10; batch <= 11; batch++) {
         cr_expect(skn_turns_update_allowed(&turns, 99));
         skn_turns_update_sent(&turns);

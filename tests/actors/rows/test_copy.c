@@ -11,7 +11,7 @@
 static skn_copy_t
 copy_of(skn_rows_kind_t kind)
 {
-    skn_copy_t copy = { .name = "output.1", .copies = true };
+    skn_copy_t copy = { .name = "output.1", .has_copy = true };
     cr_assert_eq(skn_rows_init(&copy.rows, kind, ROWS, WIDTH, false, NULL),
                  SKN_OK);
     return copy;

@@ -94,11 +94,11 @@ Test(offload, takes_the_nearest_folder_that_is_there)
     cr_assert_eq(skn_offload_open(&offload, deep, BYTES, NULL), SKN_OK);
     cr_expect_eq(names_in_folder(), 0);
     skn_offload_close(&offload);
-    cr_expect_eq(skn_offload_look(folder, &here, NULL), SKN_OK);
-    cr_expect_eq(skn_offload_look(deep, &there, NULL), SKN_OK);
+    cr_expect_eq(skn_offload_examine(folder, &here, NULL), SKN_OK);
+    cr_expect_eq(skn_offload_examine(deep, &there, NULL), SKN_OK);
     cr_expect(here.room_bytes > 0 && there.room_bytes > 0);
     cr_expect_eq(here.memory, there.memory);
-    cr_expect_eq(skn_offload_look("none/such", &here, NULL), SKN_OK);
+    cr_expect_eq(skn_offload_examine("none/such", &here, NULL), SKN_OK);
 }
 
 Test(offload, what_is_no_folder_is_refused)
@@ -110,14 +110,14 @@ Test(offload, what_is_no_folder_is_refused)
     (void)snprintf(path, sizeof(path), "%s/file", folder);
     FILE *file = fopen(path, "w");
     cr_assert(file && fclose(file) == 0);
-    cr_expect_eq(skn_offload_look(path, &disk, &error), SKN_CANNOT_CREATE);
+    cr_expect_eq(skn_offload_examine(path, &disk, &error), SKN_CANNOT_CREATE);
     cr_expect(strstr(error.text, path), "%s", error.text);
     cr_expect_eq(skn_offload_open(&offload, path, BYTES, &error),
                  SKN_CANNOT_CREATE);
     cr_expect_null(offload.at);
     memset(far, 'x', sizeof(far) - 1);
     far[sizeof(far) - 1] = '\0';
-    cr_expect_eq(skn_offload_look(far, &disk, &error), SKN_BAD_CONFIG);
+    cr_expect_eq(skn_offload_examine(far, &disk, &error), SKN_BAD_CONFIG);
     cr_expect_eq(skn_offload_open(&offload, far, BYTES, &error),
                  SKN_BAD_CONFIG);
 }
@@ -132,7 +132,7 @@ Test(offload, a_disk_without_room_is_found_at_the_start)
     skn_error_t error = { 0 };
     cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    cr_expect_eq(skn_offload_look(folder, &disk, NULL), SKN_OK);
+    cr_expect_eq(skn_offload_examine(folder, &disk, NULL), SKN_OK);
     cr_expect_eq(disk.room_bytes, BYTES - 1);
     cr_expect_eq(skn_offload_open(&offload, folder, BYTES, &error),
                  SKN_STORAGE);

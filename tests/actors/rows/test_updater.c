@@ -393,10 +393,10 @@ Test(updater, a_row_beyond_the_shard_is_refused)
 
 /* Runs the probe, and writes what its actors own into the run folder `path`. */
 static skn_status_t
-run_and_cut(const char *path)
+run_and_salvage(const char *path)
 {
     static char line[4096];
-    skn_start_options_t options = { .no_binding = true, .keeps = true };
+    skn_start_options_t options = { .no_binding = true, .keeps_state = true };
     skn_run_options_t new_run = { .config_text = "" };
     skn_run_folder_t *run =
         skn_run_folder_open(path, &new_run, NULL, &probe.error);
@@ -408,13 +408,13 @@ run_and_cut(const char *path)
                               &probe.error) == SKN_OK)
         ;
     probe.status = skn_topology_wait(probe.topology, &probe.error);
-    skn_cut_writer_t *writer = skn_cut_begin(path, 6, &probe.error);
+    skn_salvage_writer_t *writer = skn_salvage_begin(path, 6, &probe.error);
     cr_assert(writer, "%s", probe.error.text);
     skn_status_t status =
         skn_topology_cut(probe.topology, writer, &probe.error);
     if (status == SKN_OK)
-        status = skn_cut_finish(&writer, &probe.error);
-    skn_cut_abandon(&writer);
+        status = skn_salvage_finish(&writer, &probe.error);
+    skn_salvage_abandon(&writer);
     skn_topology_destroy(&probe.topology);
     return status;
 }
@@ -439,28 +439,29 @@ Test(updater, a_cut_has_the_rows_as_they_are_and_how_far_they_came)
     char parent[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
     char *bytes = NULL;
     size_t count = 0;
-    skn_cut_t cut = { 0 };
+    skn_salvage_t salvage = { 0 };
     temp_folder_make(parent);
     (void)snprintf(path, sizeof(path), "%s/run", parent);
     probe_option("ledger", "5");
-    probe_option("misses", "true");
-    cr_assert_eq(run_and_cut(path), SKN_OK, "%s", probe.error.text);
-    cr_assert_eq(skn_cut_read(path, &bytes, &count, &probe.error), SKN_OK);
-    cr_assert_eq(skn_cut_parse(bytes, count, &cut, &probe.error), SKN_OK);
-    cr_expect_eq(cut.generation, 6);
-    cr_assert_eq(cut.part.file_count, 1);
-    cr_expect_str_eq(cut.part.file[0].name, "output.0.safetensors");
-    cr_expect_eq(cut.batch[0], BATCHES);
-    cr_assert_eq(cut.part.piece_count, 4);
-    cr_expect_str_eq(cut.part.piece[2].piece.name, "output.ledger");
-    cr_expect_str_eq(cut.part.piece[3].piece.name, "output.missed");
-    skn_ledger_entry_t had = entry_at(path, &cut.part.piece[2]);
-    skn_ledger_entry_t missed = entry_at(path, &cut.part.piece[3]);
+    probe_option("missed", "true");
+    cr_assert_eq(run_and_salvage(path), SKN_OK, "%s", probe.error.text);
+    cr_assert_eq(skn_salvage_read(path, &bytes, &count, &probe.error), SKN_OK);
+    cr_assert_eq(skn_salvage_parse(bytes, count, &salvage, &probe.error),
+                 SKN_OK);
+    cr_expect_eq(salvage.generation, 6);
+    cr_assert_eq(salvage.part.file_count, 1);
+    cr_expect_str_eq(salvage.part.file[0].name, "output.0.safetensors");
+    cr_expect_eq(salvage.batch[0], BATCHES);
+    cr_assert_eq(salvage.part.piece_count, 4);
+    cr_expect_str_eq(salvage.part.piece[2].piece.name, "output.ledger");
+    cr_expect_str_eq(salvage.part.piece[3].piece.name, "output.missed");
+    skn_ledger_entry_t had = entry_at(path, &salvage.part.piece[2]);
+    skn_ledger_entry_t missed = entry_at(path, &salvage.part.piece[3]);
     cr_expect_eq(had.batches, BATCHES);
     cr_expect_eq(had.sum, skn_ledger_of(BATCHES).sum);
     cr_expect_eq(missed.batches, 0);
     cr_expect_eq(missed.sum, 0);
-    skn_cut_fini(&cut);
+    skn_salvage_fini(&salvage);
     free(bytes);
     temp_folder_remove(parent);
 }
@@ -472,7 +473,8 @@ Test(updater, one_that_failed_is_in_no_cut)
     temp_folder_make(parent);
     (void)snprintf(path, sizeof(path), "%s/run", parent);
     seen.spoil = 2;
-    cr_expect_eq(run_and_cut(path), SKN_NO_INPUT, "a cut without a file");
+    cr_expect_eq(run_and_salvage(path), SKN_NO_INPUT,
+                 "a salvage without a file");
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
     temp_folder_remove(parent);
 }

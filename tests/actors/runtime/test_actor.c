@@ -67,7 +67,7 @@ introduce(skn_actor_t *actor, void *state, skn_error_t *wrong)
 {
     (void)state;
     skn_actor_finish(actor);
-    return skn_actor_tell(
+    return skn_actor_send_event(
         actor, wrong, "{\"name\":\"%s\",\"at\":[%u,%u],\"receivers\":[%u,%u]}",
         skn_actor_name(actor), skn_actor_index(actor), skn_actor_peers(actor),
         skn_actor_receivers(actor, &token_schema),
@@ -485,7 +485,7 @@ endless_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     }
     if (*next == 10 && skn_actor_option_int(actor, "m") == 1) {
         skn_actor_rest(actor); /* only the stop wakes it */
-        return *next == 10 ? skn_actor_tell(actor, wrong, "{\"at\":10}")
+        return *next == 10 ? skn_actor_send_event(actor, wrong, "{\"at\":10}")
                            : SKN_OK;
     }
     return flow_send(actor, &token_schema, (*next)++, 1, wrong);

@@ -71,7 +71,7 @@ static skn_status_t
 tell_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
 {
     (void)state;
-    return skn_actor_tell(actor, wrong, "{\"event\":\"opening\"}");
+    return skn_actor_send_event(actor, wrong, "{\"event\":\"opening\"}");
 }
 static const skn_kind_t greeter = { .name = "greeter",
                                     .options = flow_options,
@@ -155,8 +155,8 @@ tell_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
         skn_actor_finish(actor);
         return SKN_OK;
     }
-    return skn_actor_tell(actor, wrong, "{\"event\":%llu}",
-                          (unsigned long long)(*next)++);
+    return skn_actor_send_event(actor, wrong, "{\"event\":%llu}",
+                                (unsigned long long)(*next)++);
 }
 static const skn_kind_t teller = { .name = "teller",
                                    .state_bytes = sizeof(uint64_t),
@@ -458,7 +458,7 @@ static const skn_kind_t idle = { .name = "idle",
 static const skn_kind_t worker = { .name = "worker",
                                    .options = flow_options,
                                    .produce = idle_produce,
-                                   .computes = true };
+                                   .is_compute_bound = true };
 
 Test(system, threads_carry_the_names_and_units_of_their_actors)
 {

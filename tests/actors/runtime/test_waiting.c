@@ -104,16 +104,16 @@ Test(waiting, parts_that_an_actor_puts_together_are_named)
     static const bool here[] = { true, false, true, false };
     static const bool all[] = { true, true, true, true };
     gather_of_four();
-    skn_actor_awaits(&actor, &token_schema, 12, here, 4);
+    skn_actor_report_blocked(&actor, &token_schema, 12, here, 4);
     expect_for(NULL); /* this pipe has sets of its own */
     flow.pipes[0].collect = SKN_COLLECT_PARTS;
     expect_for("token of batch 12 from some.1 and 1 more");
-    skn_actor_awaits(&actor, &token_schema, 13, here + 2, 2);
+    skn_actor_report_blocked(&actor, &token_schema, 13, here + 2, 2);
     expect_for("token of batch 13 from some.1");
-    skn_actor_awaits(&actor, &token_schema, 13, all, 4);
+    skn_actor_report_blocked(&actor, &token_schema, 13, all, 4);
     expect_for(NULL);
-    skn_actor_awaits(&actor, &token_schema, 14, here, 4);
-    skn_actor_awaits(&actor, &token_schema, 14, NULL, 0);
+    skn_actor_report_blocked(&actor, &token_schema, 14, here, 4);
+    skn_actor_report_blocked(&actor, &token_schema, 14, NULL, 0);
     expect_for(NULL);
 }
 
@@ -162,18 +162,18 @@ Test(waiting, a_parcel_begins_the_time_anew)
 {
     gather_of_four();
     have_parts(0, 12, 0x7);
-    skn_waiting_look(&actor, 7 * SECOND_NS);
+    skn_waiting_check(&actor, 7 * SECOND_NS);
     cr_expect_eq(actor.quiet_ns, 7 * SECOND_NS);
-    skn_waiting_look(&actor, 36 * SECOND_NS); /* not yet */
+    skn_waiting_check(&actor, 36 * SECOND_NS); /* not yet */
     cr_expect_eq(actor.quiet_ns, 7 * SECOND_NS);
     actor.moved = true;
     actor.told_count = 3;
-    skn_waiting_look(&actor, 40 * SECOND_NS);
+    skn_waiting_check(&actor, 40 * SECOND_NS);
     cr_expect_eq(actor.quiet_ns, 40 * SECOND_NS);
     cr_expect_eq(actor.told_count, 0);
     cr_expect_not(actor.moved);
     have_parts(0, 0, 0); /* nobody owes it anything: nothing is told */
-    skn_waiting_look(&actor, 70 * SECOND_NS);
+    skn_waiting_check(&actor, 70 * SECOND_NS);
     cr_expect_eq(actor.quiet_ns, 70 * SECOND_NS);
     cr_expect_eq(actor.told_count, 0);
 }
@@ -208,7 +208,7 @@ joiner_take(skn_actor_t *at, void *state, const void *message,
     (void)error;
     here[come->place] = true;
     flow_note(at, come->place);
-    skn_actor_awaits(at, &token_schema, 0, here, come->senders);
+    skn_actor_report_blocked(at, &token_schema, 0, here, come->senders);
     return SKN_OK;
 }
 static const skn_handler_t joiner_handlers[] = { { &token_schema, joiner_take,

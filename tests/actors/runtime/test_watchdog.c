@@ -92,7 +92,7 @@ teller_take(skn_actor_t *actor, void *state, const void *message,
             skn_error_t *wrong)
 {
     (void)sleeper_take(actor, state, message, wrong);
-    return skn_actor_tell(actor, wrong, "{\"event\":\"taken\"}");
+    return skn_actor_send_event(actor, wrong, "{\"event\":\"taken\"}");
 }
 static const skn_handler_t teller_handlers[] = { { &token_schema, teller_take,
                                                    NULL },

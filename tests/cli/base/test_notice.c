@@ -16,7 +16,7 @@ static bool
 look(cli_notice_t *notice, uint64_t second, const char *want)
 {
     const char *source = NULL;
-    bool is = cli_notice_look(notice, second * SECOND, &source);
+    bool is = cli_notice_check(notice, second * SECOND, &source);
     if (is)
         cr_expect_str_eq(source, want);
     return is;

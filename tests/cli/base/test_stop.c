@@ -11,19 +11,20 @@
 
 #define MS 1000000u
 
-static const int polite[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU };
-#define POLITE_COUNT (sizeof(polite) / sizeof(polite[0]))
+static const int yielding[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU };
+#define POLITE_COUNT (sizeof(yielding) / sizeof(yielding[0]))
 
 Test(stop, the_first_of_them_asks_and_no_other_does)
 {
     for (size_t first = 0; first < POLITE_COUNT; first++) {
         cli_stop_t stop = { .descriptor = -1 };
-        cr_expect_eq(cli_stop_note(&stop, polite[first], 7, 0), CLI_STOP_ASKED);
+        cr_expect_eq(cli_stop_note(&stop, yielding[first], 7, 0),
+                     CLI_STOP_ASKED);
         for (size_t k = 0; k < 4 * POLITE_COUNT; k++)
-            cr_expect_eq(cli_stop_note(&stop, polite[k % POLITE_COUNT], 7,
+            cr_expect_eq(cli_stop_note(&stop, yielding[k % POLITE_COUNT], 7,
                                        k * 10000 * MS),
                          CLI_STOP_NOTHING);
-        cr_expect_eq(stop.asked_by, polite[first]);
+        cr_expect_eq(stop.asked_by, yielding[first]);
     }
 }
 
@@ -74,7 +75,7 @@ Test(stop, signals_that_came_while_nobody_looked_are_taken)
     cr_assert_eq(cli_stop_open(&stop, &error), SKN_OK);
     cr_expect_eq(cli_stop_take(&stop), CLI_STOP_NOTHING);
     for (size_t k = 0; k < POLITE_COUNT; k++)
-        (void)raise(polite[k]);
+        (void)raise(yielding[k]);
     cr_expect_eq(cli_stop_wait(&stop, 0), CLI_STOP_ASKED);
     cr_expect_eq(cli_stop_take(&stop), CLI_STOP_NOTHING);
     cli_stop_close(&stop);
@@ -95,14 +96,14 @@ Test(stop, who_is_leased_passes_on_what_it_is_sent_but_no_interrupt)
             cli_stop_t leased = { .leased = true, .descriptor = -1 };
             bool good = cli_stop_open(&leased, &error) == SKN_OK;
             (void)raise(SIGINT);
-            (void)raise(polite[k]);
+            (void)raise(yielding[k]);
             _exit(good && cli_stop_take(&leased) == CLI_STOP_NOTHING ? 0 : 1);
         }
         int status = 1;
         cr_assert_eq(waitpid(child, &status, 0), child);
         cr_expect_eq(status, 0);
         cr_expect_eq(cli_stop_take(&stop), CLI_STOP_ASKED);
-        cr_expect_eq(stop.asked_by, polite[k]);
+        cr_expect_eq(stop.asked_by, yielding[k]);
         cr_expect_eq(stop.interrupts, 0);
         cli_stop_close(&stop);
     }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/elastic/admission.h"
-#include "cli/base/talk.h"
+#include "cli/base/control_messages.h"
 #include "formats/text/json_text.h"
 #include "tests/support/model_fixture.h"
 
@@ -47,12 +47,12 @@ open_lines(scene_t *scene)
 {
     skn_error_t error = { 0 };
     const char *key = skn_keys_public(scene->keys);
-    const skn_control_options_t listens = { .address = "tcp://127.0.0.1:0",
-                                            .keys = scene->server_keys,
-                                            .member_keys = &key,
-                                            .member_count = 1,
-                                            .admits = true };
-    scene->server = skn_control_listen(&listens, &error);
+    const skn_control_options_t is_listener = { .address = "tcp://127.0.0.1:0",
+                                                .keys = scene->server_keys,
+                                                .member_keys = &key,
+                                                .member_count = 1,
+                                                .needs_admission = true };
+    scene->server = skn_control_listen(&is_listener, &error);
     cr_assert(scene->server, "%s", error.text);
     const skn_control_options_t options = {
         .address = skn_control_address(scene->server),
@@ -122,13 +122,13 @@ says_hello(scene_t *scene, int k, int incarnation, const char *settings,
     json_t *hello = json_pack("{ss si ss*}", "say", "hello", "incarnation",
                               incarnation, "settings", settings);
     skn_status_t sent;
-    while ((sent = cli_talk_send(scene->member[k], 0, json_incref(hello),
-                                 &error)) == SKN_BUSY)
+    while ((sent = cli_control_send(scene->member[k], 0, json_incref(hello),
+                                    &error)) == SKN_BUSY)
         skn_control_wait(scene->member[k], NULL, 0, 20);
     cr_assert_eq(sent, SKN_OK, "%s", error.text);
     json_decref(hello);
     skn_control_arrival_t arrival = await(scene->server, SKN_CONTROL_MESSAGE);
-    json_t *message = cli_talk_read(arrival.frame, &error);
+    json_t *message = cli_control_read(arrival.frame, &error);
     cr_assert(message, "%s", error.text);
     bool taken = cli_admission_take(&scene->admission, &arrival, message,
                                     scene->now_ns, news);
@@ -147,7 +147,7 @@ expect_order(scene_t *scene, int k, const char *order, int code,
     skn_error_t error = { 0 };
     skn_control_arrival_t arrival =
         await(scene->member[k], SKN_CONTROL_MESSAGE);
-    json_t *message = cli_talk_read(arrival.frame, &error);
+    json_t *message = cli_control_read(arrival.frame, &error);
     cr_expect_str_eq(skn_json_word(message, "order"), order);
     if (code > 0) {
         cli_admission_refused(message, &error);
@@ -223,7 +223,7 @@ Test(admission, one_who_does_not_answer_is_asked_again)
     json_t *hello = cli_admission_next(&scene.admission, scene.now_ns, &member);
     cr_assert(hello);
     cr_expect_eq(member, 0);
-    cr_expect_eq(cli_talk_number(hello, "incarnation"), 2);
+    cr_expect_eq(cli_control_number(hello, "incarnation"), 2);
     json_decref(hello);
     cr_expect(says_hello(&scene, 1, 2, NULL, &news));
     close_scene(&scene);

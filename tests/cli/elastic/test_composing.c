@@ -1,4 +1,4 @@
-/* test_composing.c - tests which cuts a run continues from, and over which
+/* test_composing.c - tests which salvages a run continues from, and over which
  * checkpoint.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/composing.h"
@@ -80,18 +80,20 @@ teardown(void)
 
 TestSuite(composing, .init = setup, .fini = teardown);
 
-/* Member `member` says that it has cut shard `shard`, which is at `batch`. */
+/* Member `member` says that it has salvage shard `shard`, which is at `batch`.
+ * */
 static void
 say_cut(uint32_t member, unsigned shard, uint64_t batch, uint64_t generation)
 {
     char *text = NULL;
     size_t bytes = 0;
     const skn_tensor_view_t view = view_of(shard);
-    skn_cut_writer_t *writer = skn_cut_begin(path, generation, &error);
-    cr_assert_eq(skn_cut_add(writer, file_of(shard), batch, &view, 1, &error),
-                 SKN_OK);
-    cr_assert_eq(skn_cut_finish(&writer, &error), SKN_OK, "%s", error.text);
-    cr_assert_eq(skn_cut_read(path, &text, &bytes, &error), SKN_OK);
+    skn_salvage_writer_t *writer = skn_salvage_begin(path, generation, &error);
+    cr_assert_eq(
+        skn_salvage_add(writer, file_of(shard), batch, &view, 1, &error),
+        SKN_OK);
+    cr_assert_eq(skn_salvage_finish(&writer, &error), SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_salvage_read(path, &text, &bytes, &error), SKN_OK);
     json_t *message = json_pack("{ss}", "cut", text);
     cli_composing_take(&composing, member, message);
     json_decref(message);

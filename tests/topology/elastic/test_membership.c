@@ -124,11 +124,11 @@ Test(membership, another_incarnation_means_that_the_first_has_died)
 
 /* What orders to end say, where survivors may keep what they have. */
 static bool
-cuts(play_t *play)
+salvages(play_t *play)
 {
     for (size_t k = 0; k < play->duty_count; k++)
         if (play->duty[k].kind == SKN_DUTY_ABORT)
-            return play->duty[k].cut;
+            return play->duty[k].salvage;
     cr_assert_fail("no order to end");
     return false;
 }
@@ -140,7 +140,7 @@ Test(membership, survivors_cut_what_they_have_after_a_death_where_that_is_kept)
         begin_two_of(&play, partial);
         die(&play, 1);
         pass(&play, 1200, 7);
-        cr_expect_eq(cuts(&play), partial == 1);
+        cr_expect_eq(salvages(&play), partial == 1);
         cr_expect_eq(skn_membership_keeps(play.membership), partial == 1);
         skn_membership_destroy(&play.membership);
     }
@@ -159,7 +159,7 @@ Test(membership, nobody_keeps_what_made_another_fail)
         skn_membership_ended(play.membership, 1, 1, SKN_ENDING_FAILED, &error,
                              play.now_ns);
         obey(&play);
-        cr_expect_eq(cuts(&play), how[k] == SKN_INTERNAL);
+        cr_expect_eq(salvages(&play), how[k] == SKN_INTERNAL);
         pass(&play, 1500, 0); /* the next generation is another one */
         cr_expect(skn_membership_generation(play.membership) == 2);
         cr_expect(skn_membership_keeps(play.membership));
@@ -240,19 +240,19 @@ Test(membership, who_is_spared_comes_back)
     play_t play;
     open_three(&play);
     cr_assert_eq(skn_membership_members(play.membership), 7);
-    cr_assert_not(skn_membership_spare(play.membership, 3, UINT64_MAX),
+    cr_assert_not(skn_membership_leave_out(play.membership, 3, UINT64_MAX),
                   "it takes no part");
     cr_assert(
-        skn_membership_spare(play.membership, 2, play.now_ns + 20000 * MS));
+        skn_membership_leave_out(play.membership, 2, play.now_ns + 20000 * MS));
     go_on_without_c(&play);
     cr_assert_eq(skn_membership_members(play.membership), 3);
-    cr_assert(skn_membership_is_spared(play.membership, 2));
-    cr_assert_not(skn_membership_is_spared(play.membership, 1));
+    cr_assert(skn_membership_is_left_out(play.membership, 2));
+    cr_assert_not(skn_membership_is_left_out(play.membership, 1));
     pass(&play, 15000, 60);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "not yet");
     pass(&play, 6000, 70);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1, "and then it joins");
-    cr_assert_not(skn_membership_is_spared(play.membership, 2));
+    cr_assert_not(skn_membership_is_left_out(play.membership, 2));
     for (uint32_t k = 2; k-- > 0;)
         end(&play, k, k ? SKN_ENDING_WELL : SKN_ENDING_STOPPED);
     pass(&play, 600, 0);
@@ -265,7 +265,7 @@ Test(membership, who_is_spared_is_wanted_when_another_dies)
 {
     play_t play;
     open_three(&play);
-    cr_assert(skn_membership_spare(play.membership, 2, UINT64_MAX));
+    cr_assert(skn_membership_leave_out(play.membership, 2, UINT64_MAX));
     go_on_without_c(&play);
     cr_assert_eq(skn_membership_members(play.membership), 3);
     play.here[1] = false;
@@ -274,7 +274,7 @@ Test(membership, who_is_spared_is_wanted_when_another_dies)
     end(&play, 0, SKN_ENDING_WELL);
     pass(&play, 5000, 40);
     cr_assert_eq(skn_membership_members(play.membership), 5, "a and c");
-    cr_assert_not(skn_membership_spare(play.membership, 2, UINT64_MAX),
+    cr_assert_not(skn_membership_leave_out(play.membership, 2, UINT64_MAX),
                   "nothing was trained without it");
     skn_membership_destroy(&play.membership);
 }

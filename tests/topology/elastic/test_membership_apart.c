@@ -31,16 +31,16 @@ typedef struct play {
 } play_t;
 
 /* Without which of them a part of the checkpoint is missing. */
-static uint64_t needed;
+static uint64_t must_not_leave_out;
 
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
     (void)job;
-    if (needed == 0)
+    if (must_not_leave_out == 0)
         return skn_fail(error, SKN_NO_INPUT, "nobody holds anything");
     point->batch = 50;
-    return (set & needed) == needed
+    return (set & must_not_leave_out) == must_not_leave_out
                ? SKN_OK
                : skn_fail(error, SKN_UNAVAILABLE, "parts are missing");
 }
@@ -51,7 +51,7 @@ obey(play_t *play)
     skn_duty_t duty;
     while (skn_membership_next(play->membership, &duty)) {
         size_t used = strlen(play->told);
-        if (duty.kind == SKN_DUTY_TELL)
+        if (duty.kind == SKN_DUTY_REPORT)
             (void)snprintf(play->told + used, TOLD_BYTES - used, "%s\n",
                            duty.text);
         if (duty.kind == SKN_DUTY_ASK)
@@ -375,7 +375,7 @@ Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
 {
     play_t play = begin(1, NULL);
     skn_membership_saved(play.membership, 1, 50);
-    needed = C;
+    must_not_leave_out = C;
     misses(&play, 1, C);
     misses(&play, 2, B);
     pass(&play, 3700);
@@ -388,7 +388,7 @@ Test(membership_apart, two_that_are_left_out_may_both_be_needed)
 {
     play_t play = begin(1, NULL);
     skn_membership_saved(play.membership, 1, 50);
-    needed = B | C;
+    must_not_leave_out = B | C;
     misses(&play, 0, B);
     misses(&play, 3, C);
     misses(&play, 1, A);
@@ -402,7 +402,7 @@ Test(membership_apart, parts_of_two_that_do_not_reach_each_other_are_waited_for)
 {
     play_t play = begin(1, NULL);
     skn_membership_saved(play.membership, 1, 50);
-    needed = B | C;
+    must_not_leave_out = B | C;
     misses(&play, 1, C);
     misses(&play, 2, B);
     pass(&play, 15000);
@@ -501,7 +501,7 @@ Test(membership_apart, whose_disk_has_room_again_comes_back_at_once)
 {
     play_t play = begin(1, NULL);
     skn_error_t full = { 0 };
-    needed = A;
+    must_not_leave_out = A;
     (void)skn_fail(&full, SKN_STORAGE, "node 'b': no space left on device");
     for (uint64_t k = 0; k < 2; k++) {
         uint64_t generation = skn_membership_generation(play.membership);
@@ -543,7 +543,7 @@ Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
                                                .generation = 1,
                                                .saved_batch = 50,
                                                .members = A | B | C | D };
-    needed = A | B | C | D;
+    must_not_leave_out = A | B | C | D;
     play.membership = skn_membership_new(&options, names, NULL);
     cr_assert_not_null(play.membership);
     for (uint32_t k = 0; k < COUNT; k++)
@@ -569,7 +569,7 @@ Test(membership_apart, who_is_there_first_waits_for_the_parts_of_the_others)
                                                    .choose = choose,
                                                    .generation = 1,
                                                    .members = A | B | C | D };
-        needed = A | B | C | D;
+        must_not_leave_out = A | B | C | D;
         play.membership = skn_membership_new(&options, names, NULL);
         cr_assert_not_null(play.membership);
         skn_membership_hello(play.membership, 2, 102, 0, play.now_ns);

@@ -497,7 +497,7 @@ Test(membership_leave, who_is_spared_hands_over_too)
     begin_all(&play, 3, 1);
     play.held.of[0] = play.held.of[1] = A | B;
     play.held.of[2] = C;
-    cr_assert(skn_membership_spare(play.membership, 2, UINT64_MAX));
+    cr_assert(skn_membership_leave_out(play.membership, 2, UINT64_MAX));
     skn_membership_renew(play.membership, "c", "is left out");
     pass(&play, 200, 8);
     end_all(&play);

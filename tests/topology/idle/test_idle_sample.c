@@ -299,7 +299,7 @@ Test(idle_sample, a_new_child_is_found_within_ten_seconds_or_when_told)
     } while (outside(&machine) > 0.5 && second < 20);
     cr_expect_eq(second, 11, "%d", second);
     put_task(&machine, 12, 10, 0, 0);
-    skn_idle_sampler_look(machine.sampler);
+    skn_idle_sampler_refresh(machine.sampler);
     expect_outside(&machine, 0.0);
     put_busy(&machine, busy += hz, 0);
     put_task(&machine, 12, 10, hz, 0);

@@ -18,12 +18,12 @@ add(uint64_t at_ns, uint64_t core_ns, uint64_t cpu_ns, double quota,
     uint64_t thread_ns)
 {
     const skn_load_thread_t thread = { 7, thread_ns / 2, thread_ns / 2 };
-    skn_node_load_add(&load, &(skn_load_look_t){ .at_ns = at_ns,
-                                                 .core_ns = core_ns,
-                                                 .cpu_ns = cpu_ns,
-                                                 .quota = quota,
-                                                 .threads = &thread,
-                                                 .thread_count = 1 });
+    skn_node_load_add(&load, &(skn_load_sample_t){ .at_ns = at_ns,
+                                                   .core_ns = core_ns,
+                                                   .cpu_ns = cpu_ns,
+                                                   .quota = quota,
+                                                   .threads = &thread,
+                                                   .thread_count = 1 });
 }
 
 TestSuite(load, .timeout = 60);
@@ -49,23 +49,23 @@ Test(load, it_is_the_most_of_three)
 Test(load, what_a_quota_holds_back_is_no_work)
 {
     skn_load_thread_t thread = { 7, S, S };
-    skn_load_look_t look = {
+    skn_load_sample_t sample = {
         .at_ns = S, .quota = 0.4, .threads = &thread, .thread_count = 1
     };
-    skn_node_load_add(&load, &look);
-    look.at_ns += S;
-    look.cpu_ns += S * 3 / 10;
-    look.throttled_ns += S * 6 / 10;
-    look.core_ns += S * 9 / 10;
+    skn_node_load_add(&load, &sample);
+    sample.at_ns += S;
+    sample.cpu_ns += S * 3 / 10;
+    sample.throttled_ns += S * 6 / 10;
+    sample.core_ns += S * 9 / 10;
     thread.ran_ns += S * 3 / 10;
     thread.waited_ns += S * 6 / 10;
-    skn_node_load_add(&load, &look);
+    skn_node_load_add(&load, &sample);
     cr_expect_leq(load.busy_ns, S * 3 / 4);
     cr_expect_geq(load.busy_ns, S * 3 / 4 - 1);
-    look.at_ns += S;
+    sample.at_ns += S;
     thread.ran_ns += S * 3 / 10;
     thread.waited_ns += S * 7 / 10;
-    skn_node_load_add(&load, &look);
+    skn_node_load_add(&load, &sample);
     cr_expect_leq(load.busy_ns, S * 7 / 4, "it waited for others");
     cr_expect_geq(load.busy_ns, S * 7 / 4 - 1);
 }

@@ -1,8 +1,8 @@
 /* test_reasons.c - tests that each value that `auto` chose has a reason, and no
  * other has. Covers topology/model/reasons.c, topology/plan/plan_auto.c,
- * topology/plan/plan_auto_formats.c and cli/base/chosen.c.
+ * topology/plan/plan_auto_formats.c and cli/base/auto_report.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/chosen.h"
+#include "cli/base/auto_report.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/temp_folder.h"
 
@@ -243,13 +243,13 @@ Test(reasons, events_have_them_by_key)
                    file);
     skn_model_t *model = fixture_good(text);
     cr_assert_eq(skn_plan_make(&plan, model, 1, &error), SKN_OK);
-    json_t *chosen = cli_chosen(&plan, model);
+    json_t *chosen = cli_auto_report(&plan, model);
     const json_t *rate = json_object_get(chosen, "train.optimizer.rate");
     cr_expect_eq(json_number_value(json_object_get(rate, "value")), 0.09);
     cr_expect(json_is_string(json_object_get(rate, "reason")));
     cr_expect_null(json_object_get(chosen, "train.epochs"), "it was given");
     FILE *out = open_memstream(&said, &bytes);
-    cli_chosen_print(chosen, out);
+    cli_auto_report_print(chosen, out);
     cr_assert_eq(fclose(out), 0);
     cr_expect_eq(strncmp(said, "auto   train.batch_rows=32: ", 28), 0, "%s",
                  said);

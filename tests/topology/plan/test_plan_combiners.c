@@ -10,7 +10,7 @@
 #include "actors/protocol/kinds.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/plan_folder.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 TestSuite(plan_combiners, .init = set_up, .fini = tear_down, .timeout = 120);
 

@@ -9,7 +9,7 @@
 #include "tests/support/model_fixture.h"
 #include "tests/support/oracle.h"
 #include "tests/support/plan_folder.h"
-#include "topology/plan/plan_parts.h"
+#include "topology/plan/plan_internal.h"
 
 TestSuite(plan_nodes, .init = set_up, .fini = tear_down, .timeout = 120);
 

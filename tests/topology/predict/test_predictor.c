@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/trained_fixture.h"
-#include "topology/predict/predictor_parts.h"
+#include "topology/predict/predictor_internal.h"
 
 #define POINTS 600u /* three calls of the network */
 #define K 7u

@@ -148,7 +148,7 @@ actor_of_nothing(void)
     skn_actor_rest(NULL);
     skn_actor_finish(NULL);
     skn_actor_alarm(NULL, 0, 0);
-    skn_actor_awaits(NULL, NULL, 0, NULL, 1);
+    skn_actor_report_blocked(NULL, NULL, 0, NULL, 1);
     skn_message_drop(NULL);
     skn_parts_refuse(NULL, 1);
     return !skn_actor_name(NULL)[0] && skn_actor_index(NULL) == 0 &&
@@ -163,7 +163,7 @@ actor_of_nothing(void)
            is_usage(skn_actor_post(NULL, NULL, &error)) &&
            is_usage(skn_actor_send(NULL, &note_schema, &note, &error)) &&
            is_usage(skn_actor_ask_clock(NULL, 0, &error)) &&
-           is_usage(skn_actor_tell(NULL, &error, "{}")) &&
+           is_usage(skn_actor_send_event(NULL, &error, "{}")) &&
            !skn_actor_stop_wanted(NULL) && covered[0] && skn_clock_schema.id;
 }
 
@@ -274,7 +274,7 @@ static skn_status_t
 await_null(skn_actor_t *actor, skn_error_t *e)
 {
     (void)e;
-    skn_actor_awaits(actor, NULL, 1, NULL, 2);
+    skn_actor_report_blocked(actor, NULL, 1, NULL, 2);
     return SKN_OK;
 }
 
@@ -312,25 +312,25 @@ static skn_status_t
 tell_null(skn_actor_t *actor, skn_error_t *e)
 {
     const char *volatile none = NULL;
-    return skn_actor_tell(actor, e, none, 0);
+    return skn_actor_send_event(actor, e, none, 0);
 }
 
 static skn_status_t
 tell_words(skn_actor_t *actor, skn_error_t *e)
 {
-    return skn_actor_tell(actor, e, "not json at all\nsecond line");
+    return skn_actor_send_event(actor, e, "not json at all\nsecond line");
 }
 
 static skn_status_t
 tell_two_lines(skn_actor_t *actor, skn_error_t *e)
 {
-    return skn_actor_tell(actor, e, "{\"a\":1}\n{\"b\":2}");
+    return skn_actor_send_event(actor, e, "{\"a\":1}\n{\"b\":2}");
 }
 
 static skn_status_t
 tell_too_much(skn_actor_t *actor, skn_error_t *e)
 {
-    return skn_actor_tell(actor, e, "{\"a\":\"%070000d\"}", 1);
+    return skn_actor_send_event(actor, e, "{\"a\":\"%070000d\"}", 1);
 }
 
 static const struct {
@@ -359,7 +359,7 @@ static const struct {
       int_as_real },
     { "no_timer", "calls skn_actor_alarm for timer 7", no_timer },
     { "periodic_timer", "calls skn_actor_alarm for timer 0", periodic_timer },
-    { "await_null", "calls skn_actor_awaits with NULL", await_null },
+    { "await_null", "calls skn_actor_report_blocked with NULL", await_null },
     { "message_of_null", "skn_actor_message: the schema is NULL",
       message_of_null },
     { "message_without_counts",
@@ -369,7 +369,7 @@ static const struct {
     { "send_null", "skn_actor_send: the message is NULL", send_null },
     { "clock_not_handled", "asks for the clock and does not handle it",
       clock_not_handled },
-    { "tell_null", "skn_actor_tell: the format is NULL", tell_null },
+    { "tell_null", "skn_actor_send_event: the format is NULL", tell_null },
     { "tell_words",
       "sends an event that is not one JSON object "
       "on one line; it has no '{' at its start, at byte 0: not json at all",

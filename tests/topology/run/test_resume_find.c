@@ -413,7 +413,7 @@ Test(resume_find, rows_go_on_in_the_format_that_they_have)
     skn_model_t *model = NULL;
     train();
     skn_resume_t resume = found();
-    skn_run_folder_t *run = skn_run_folder_look(run_path, &error);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(run_path, &error);
     cr_assert(run, "%s", error.text);
     cr_assert_eq(skn_trained_model(run, &model, &error), SKN_OK);
     skn_model_layer_t *output =
@@ -447,7 +447,7 @@ Test(resume_find, a_folder_with_a_manifest_alone_is_gone_on_from)
     skn_from_t from = { .given = true, .parts = true, .batch = 8 };
     skn_model_t *model = NULL;
     train();
-    skn_run_folder_t *run = skn_run_folder_look(run_path, &error);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(run_path, &error);
     cr_assert(run, "%s", error.text);
     cr_assert_eq(skn_trained_model(run, &model, &error), SKN_OK);
     (void)snprintf(other, sizeof(other), "%s/other", data.folder);

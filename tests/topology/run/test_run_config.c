@@ -48,7 +48,7 @@ Test(run_config, options_that_are_gone_do_not_keep_a_run_from_being_used)
         skn_error_t error = { 0 };
         skn_model_t *model = NULL;
         begin_run(older[k]);
-        skn_run_folder_t *run = skn_run_folder_look(folder, &error);
+        skn_run_folder_t *run = skn_run_folder_open_read_only(folder, &error);
         cr_assert(run, "%s", error.text);
         cr_expect_eq(skn_trained_model(run, &model, &error), SKN_OK, "%s",
                      error.text);

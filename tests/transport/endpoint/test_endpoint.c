@@ -3,8 +3,8 @@
  *
  * Covers transport/endpoint/endpoint.c, transport/endpoint/endpoint_line.c,
  * transport/endpoint/endpoint_open.c, transport/socket/socket.c,
- * transport/socket/authenticator.c, transport/socket/door.c and
- * transport/socket/canary.c.
+ * transport/socket/authenticator.c, transport/socket/connection_guard.c and
+ * transport/socket/auth_selftest.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
@@ -49,7 +49,7 @@ BOTH_WAYS(fragments_pass_both_ways)
                      counts.refusals + counts.handshakes_failed_here +
                      counts.connections_cut + counts.connections_over +
                      counts.connections_empty,
-                 0, "the canary is nobody");
+                 0, "the self-test is nobody");
     pair_close(&pair);
 }
 

@@ -1,7 +1,7 @@
 /* test_strangers.c - tests that a client without a peer's key can do nothing.
  *
- * Covers transport/socket/authenticator.c, transport/socket/door.c,
- * transport/socket/canary.c, transport/endpoint/endpoint_line.c and
+ * Covers transport/socket/authenticator.c, transport/socket/connection_guard.c,
+ * transport/socket/auth_selftest.c, transport/endpoint/endpoint_line.c and
  * transport/socket/watch.c with real sockets.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@
 
 #include "tests/support/endpoint_fixture.h"
 #include "tests/support/sanitized.h"
-#include "transport/socket/canary.h"
+#include "transport/socket/auth_selftest.h"
 #include "transport/socket/socket.h"
 
 TestSuite(strangers, .timeout = 120);
@@ -690,11 +690,11 @@ Test(strangers, an_endless_message_is_cut_while_nobody_takes)
     endless(60000, false);
 }
 
-/* --- the canary ---------------------------------------------------------- */
+/* --- the self-test ------------------------------------------------------- */
 
 /* A CURVE server without an authenticator lets in everybody: what a node must
  * never be. */
-Test(strangers, the_canary_notices_an_open_door)
+Test(strangers, the_selftest_notices_an_open_door)
 {
     skn_keys_t *keys = skn_keys_new(&error);
     void *context = zmq_ctx_new();
@@ -708,7 +708,7 @@ Test(strangers, the_canary_notices_an_open_door)
     cr_assert_eq(zmq_bind(router, ANY_PORT), 0);
     (void)zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, address, &bytes);
     cr_expect_eq(
-        skn_canary_try(context, address, skn_keys_public(keys), &error),
+        skn_auth_selftest(context, address, skn_keys_public(keys), &error),
         SKN_UNAVAILABLE);
     (void)snprintf(text, sizeof(text),
                    "%s lets in strangers: a connection with a throw-away key "
@@ -718,7 +718,7 @@ Test(strangers, the_canary_notices_an_open_door)
     /* With another key than the server's, it is no proof either. */
     skn_keys_t *other = skn_keys_new(&error);
     cr_expect_eq(
-        skn_canary_try(context, address, skn_keys_public(other), &error),
+        skn_auth_selftest(context, address, skn_keys_public(other), &error),
         SKN_UNAVAILABLE);
     cr_expect(strstr(error.text, "did not refuse a throw-away key"), "%s",
               error.text);

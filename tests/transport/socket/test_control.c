@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/support/held_port.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 #include "transport/socket/control.h"
 
 /* What no test waits for longer; a bound, not a measure. */
@@ -19,7 +19,7 @@ typedef struct pair {
     skn_keys_t *server_keys, *keys[2], *stranger;
     skn_control_t *server, *member[2];
     char address[64];
-    bool admits;
+    bool needs_admission;
 } pair_t;
 
 static uint64_t
@@ -43,7 +43,7 @@ open_server(pair_t *pair)
         .keys = pair->server_keys,
         .member_keys = keys,
         .member_count = 2,
-        .admits = pair->admits,
+        .needs_admission = pair->needs_admission,
     };
     pair->server = skn_control_listen(&options, &error);
     cr_assert(pair->server, "%s", error.text);
@@ -64,9 +64,9 @@ dial(const pair_t *pair, const skn_keys_t *keys)
 }
 
 static void
-open_pair_that(pair_t *pair, bool admits)
+open_pair_that(pair_t *pair, bool needs_admission)
 {
-    *pair = (pair_t){ .admits = admits };
+    *pair = (pair_t){ .needs_admission = needs_admission };
     pair->server_keys = skn_keys_new(NULL);
     pair->stranger = skn_keys_new(NULL);
     for (size_t k = 0; k < 2; k++)
@@ -298,13 +298,13 @@ Test(control, a_member_that_is_hung_up_on_dials_again_by_itself)
         skn_control_close(&pair.member[k]);
     skn_control_close(&pair.server);
     cr_assert_eq(skn_address_read(pair.address, true, &address, NULL), SKN_OK);
-    int listener = skn_conduit_listen(&address, NULL);
+    int listener = skn_byte_socket_listen(&address, NULL);
     cr_assert_geq(listener, 0);
     pair.member[0] = dial(&pair, pair.keys[0]);
     for (int tries = 0; tries < 2; tries++) {
         struct pollfd item = { listener, POLLIN, 0 };
         cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
-        (void)close(skn_conduit_accept(listener, 0));
+        (void)close(skn_byte_socket_accept(listener, 0));
         cr_expect_not(await(pair.member[0], SKN_CONTROL_REFUSED).over);
     }
     (void)close(listener);

@@ -21,7 +21,7 @@ static skn_watch_account_t account;
 static skn_watch_facts_t facts;
 static skn_watch_options_t limits = { .queue_bytes_max = QUEUE };
 
-static skn_door_verdict_t
+static skn_connection_guard_verdict_t
 look(uint64_t ms, uint64_t bytes, uint32_t delivered, uint32_t empties)
 {
     facts.now_ms += ms;

@@ -15,7 +15,7 @@
 #include "tests/support/endpoint_fixture.h"
 #include "tests/support/held_port.h"
 #include "transport/socket/control.h"
-#include "transport/socket/conduit.h"
+#include "transport/socket/byte_socket.h"
 #include "transport/tunnel/tunnel_words.h"
 #include "transport/tunnel/tunnels.h"
 
@@ -194,10 +194,10 @@ Test(tunnels, a_relay_knows_whether_it_is_between_others)
 static void
 expect_cut(const world_t *world, const void *bytes, size_t count)
 {
-    skn_conduit_place_t place;
+    skn_byte_socket_place_t place;
     char answer[64];
-    cr_assert(skn_conduit_find(world->address[A], &place));
-    int dialled = skn_conduit_dial(&place, 0);
+    cr_assert(skn_byte_socket_find(world->address[A], &place));
+    int dialled = skn_byte_socket_dial(&place, 0);
     struct pollfd item = { dialled, POLLOUT, 0 };
     cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
     cr_expect_eq(send(dialled, bytes, count, MSG_NOSIGNAL), (ssize_t)count);
@@ -252,7 +252,7 @@ start_before(world_t *world, uint32_t node)
                                         .keys = world->keys[node] };
     (void)snprintf(text, sizeof(text), "tcp://127.0.0.1:%u", held_port());
     cr_assert_eq(skn_address_read(text, true, &address, &error), SKN_OK);
-    int listener = skn_conduit_listen(&address, &error);
+    int listener = skn_byte_socket_listen(&address, &error);
     cr_assert_geq(listener, 0, "%s", error.text);
     world->tunnels[node] = skn_tunnels_open(&how, &error);
     cr_assert(world->tunnels[node], "%s", error.text);
@@ -265,20 +265,20 @@ accept_at(int listener)
 {
     struct pollfd item = { listener, POLLIN, 0 };
     cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
-    return skn_conduit_accept(listener, 0);
+    return skn_byte_socket_accept(listener, 0);
 }
 
 /* It is led to the ROUTER, which cuts it, and never closes its own end. */
 Test(tunnels, a_stranger_that_never_closes_holds_nothing)
 {
     world_t world;
-    skn_conduit_place_t place;
+    skn_byte_socket_place_t place;
     char byte;
     world_init(&world);
     int listener = start_before(&world, A);
-    cr_assert(skn_conduit_find(world.address[A], &place));
+    cr_assert(skn_byte_socket_find(world.address[A], &place));
     size_t before = descriptors();
-    int stranger = skn_conduit_dial(&place, 0);
+    int stranger = skn_byte_socket_dial(&place, 0);
     struct pollfd item = { stranger, POLLOUT, 0 };
     cr_assert_eq(poll(&item, 1, PATIENCE_MS), 1);
     cr_assert_eq(send(stranger, "\xff", 1, MSG_NOSIGNAL), 1);
@@ -305,7 +305,7 @@ Test(tunnels, strangers_that_never_close_keep_nobody_out)
         STRANGERS = 240
     };
     world_t world;
-    skn_conduit_place_t place;
+    skn_byte_socket_place_t place;
     int stranger[STRANGERS];
     struct rlimit limit; /* theirs are ours, too */
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -313,9 +313,9 @@ Test(tunnels, strangers_that_never_close_keep_nobody_out)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     world_init(&world);
     start(&world, A, world.keys[A]);
-    cr_assert(skn_conduit_find(world.address[A], &place));
+    cr_assert(skn_byte_socket_find(world.address[A], &place));
     for (size_t k = 0; k < STRANGERS; k++) {
-        stranger[k] = skn_conduit_dial(&place, 0);
+        stranger[k] = skn_byte_socket_dial(&place, 0);
         (void)poll(NULL, 0, 5); /* one after the other: none makes room */
         (void)send(stranger[k], "\xff", 1, MSG_NOSIGNAL);
     }

@@ -1,0 +1,103 @@
+/* system_internal.h - the fields of a system, private to the runtime.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_RUNTIME_SYSTEM_INTERNAL_H
+#define ACTORS_RUNTIME_SYSTEM_INTERNAL_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "actors/runtime/actor.h"
+#include "actors/runtime/placement.h"
+#include "actors/runtime/ports.h"
+#include "actors/runtime/system.h"
+
+typedef struct skn_event {
+    struct skn_event *next;
+    char *text;
+    bool counts; /* it is in event_count: an actor sent it, not the link
+                  * driver */
+} skn_event_t;
+
+typedef enum skn_inbox_name {
+    SKN_INBOX_WORK,
+    SKN_INBOX_ANSWERS,
+    SKN_INBOX_CONTROL,
+    SKN_INBOX_HOST
+} skn_inbox_name_t;
+
+struct skn_system {
+    const skn_wiring_t *wiring;
+    skn_start_options_t options;
+    skn_placement_t *placement;
+    int32_t *units; /* [actor_count] */
+    void *context;
+    bool context_is_ours;
+    skn_inbox_t *inbox;      /* reports of the actors */
+    skn_outlet_t **controls; /* [actor_count] */
+    skn_actor_t *actors;
+    skn_error_t *misuses; /* [actor_count] skn_actor_t.misuse */
+    pthread_t *threads;
+    skn_load_t *loads; /* [load_count] one for each core of this node */
+    uint32_t load_count;
+    pthread_barrier_t left;  /* all threads, between their loops and closes */
+    bool has_barrier;        /* `left` was initialised */
+    atomic_uint gone_count;  /* threads that only have to return */
+    atomic_uint event_count; /* sent by actors and not yet read by the host */
+    atomic_bool events_awaited; /* an actor waits for the host to read them */
+    atomic_bool waits;          /* the host waits for the end instead */
+    uint32_t actor_count, thread_count;
+    uint32_t node_count, here_count; /* here_count: actors of this node, with
+                                      * threads */
+    skn_ports_t ports;               /* edges to and from other nodes */
+    struct skn_links *links;         /* NULL: the only node */
+    uint32_t ready_count, ended_count;
+    int wake_descriptor;
+    atomic_bool stop_wanted; /* another thread may set it */
+    /* When links to other nodes last carried more than clocks and credit, by
+     * the monotonic clock; 0: never. Their driver sets it. */
+    _Atomic uint64_t carried_ns;
+    uint64_t patience_ns; /* waiting.h, watchdog.h */
+    struct skn_watchdog *watchdog;
+    bool stop_told, closing, joined;
+    bool begun;          /* the actors were asked to start */
+    skn_error_t failure; /* the first one */
+    skn_event_t *first_event, **last_event;
+    FILE *trace_file; /* NULL: not traced */
+    uint64_t begin_ns, end_ns;
+};
+
+/* Creates inboxes, actors, edges and outlets; after a failure, what was created
+ * stays for skn_system_unbuild. */
+skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
+/* Destroys them, after the threads were joined. Drops messages that no actor
+ * took. */
+void skn_system_unbuild(skn_system_t *system);
+
+/* system_run.c: reports that the calling thread, one of the system's, only has
+ * to return. Wakes the host. */
+void skn_system_leave(skn_system_t *system);
+/* system_run.c: count an event that an actor sends; report whether there are so
+ * many that actors should wait before they send more. An actor that is about to
+ * wait calls the second one. */
+void skn_system_count_event(skn_system_t *system);
+bool skn_system_has_many_events(skn_system_t *system);
+
+/* Allocates `count` zeroed items; NULL and a filled `error` if memory is
+ * short. */
+void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);
+/* Writes the address of an inbox of actor `number` into `address`, which has
+ * SKN_INBOX_ADDRESS_BYTES. The link driver's number is one past the last
+ * actor's. */
+void skn_system_address(const skn_system_t *system, uint32_t number,
+                        skn_inbox_name_t which, char *address);
+
+/* system_edges.c: allocates the edges of all actors, then connects one pipe
+ * after another, in the order of the wiring. */
+skn_status_t skn_system_allocate_edges(skn_system_t *system,
+                                       skn_error_t *error);
+skn_status_t skn_system_connect_pipe(skn_system_t *system,
+                                     const skn_wired_pipe_t *pipe,
+                                     skn_error_t *error);
+
+#endif

@@ -1,0 +1,21 @@
+/* predictor_internal.h - the fields of a predictor, for sources that evaluate
+ * it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
+#define TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
+
+#include "actors/protocol/data.h"
+#include "actors/predict/network.h"
+#include "topology/run/trained.h"
+
+struct skn_predictor {
+    skn_trained_t trained;
+    skn_network_t network;
+    skn_predictor_info_t info;
+    bool strict; /* skn_predictor_strict */
+};
+
+/* How the run's files are opened: as in training, with the model's sizes. */
+skn_data_t skn_predictor_data(const skn_predictor_t *predictor);
+
+#endif

@@ -155,6 +155,14 @@ class Tidy(unittest.TestCase):
         self.caught(self.source(SOURCE, "/* formats/text/b*.c */\n" + BODY),
                     SOURCE + ":4:", "formats/text/b*.c is not in the tree")
 
+    def test_pairs_of_a_page_are_in_the_tree(self):
+        page = "# x\n\n`{}.[ch]` does it.\n"
+        stem = os.path.basename(SOURCE)[:-2]
+        room = os.path.dirname(SOURCE) + "/README.md"
+        self.clean(self.source(SOURCE, BODY, {room: page.format(stem)}))
+        self.caught(self.source(SOURCE, BODY, {room: page.format("lost")}),
+                    room + ":3:", "lost.c is not in the tree")
+
     def test_names_that_stand_for_others_pass(self):
         self.clean(self.source(
             SOURCE, "/* tests/ROOM/test_NAME.c, docs/decisions/NNNN-x.md */\n"

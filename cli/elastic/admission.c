@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "cli/base/process.h"
-#include "cli/base/control_messages.h"
-#include "formats/text/json_text.h"
 #include "topology/model/settings.h"
 
 /* The interval at which an admitted process is asked again whether it lives. */
@@ -25,45 +23,21 @@ cli_admission_init(cli_admission_t *admission, const skn_model_t *model,
     return admission->settings ? SKN_OK : error->status;
 }
 
-static void
-drop(struct cli_admitted *admitted)
-{
-    json_decref(admitted->waiting);
-    admitted->waiting = NULL;
-}
-
 void
 cli_admission_fini(cli_admission_t *admission)
 {
-    for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
-        drop(&admission->member[k]);
     free(admission->settings);
     admission->settings = NULL;
 }
 
-/* Checks the settings. A peer of an older version sends none; settings that are
- * not text match nothing. */
-static skn_status_t
-check(const cli_admission_t *admission, const char *name, const json_t *hello,
-      skn_error_t *error)
-{
-    const json_t *settings = json_object_get(hello, "settings");
-    if (!settings)
-        return SKN_OK;
-    const char *text = json_string_value(settings);
-    return skn_settings_compare(admission->settings, text ? text : "?", name,
-                                error);
-}
-
-/* Sends `order` (and releases it) to the member or to the `other` process with
- * its key. A process that does not receive it sends hello again. */
+/* Sends `message` to the member or to the `other` process with its key. A
+ * process that does not receive it sends hello again. */
 static void
 give(const cli_admission_t *admission, uint32_t member, bool other,
-     json_t *order)
+     const cli_control_message_t *message)
 {
-    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
+    char *text = cli_control_write(message);
     const skn_frame_t frame = { text, text ? strlen(text) : 0 };
-    json_decref(order);
     if (text)
         (void)(other
                    ? skn_control_answer(admission->control, member, frame, NULL)
@@ -79,10 +53,13 @@ refuse(cli_admission_t *admission, uint32_t member, bool other,
 {
     struct cli_admitted *admitted = &admission->member[member];
     char told[sizeof(admitted->told)];
-    give(admission, member, other,
-         json_pack("{ss si ss ss}", "order", "refused", "code",
-                   skn_status_exit_code(why->status), "text", why->text, "hint",
-                   why->hint));
+    const cli_control_message_t message = {
+        .kind = CLI_CONTROL_REFUSE,
+        .refuse = { .code = (uint64_t)skn_status_exit_code(why->status),
+                    .text = why->text,
+                    .hint = why->hint },
+    };
+    give(admission, member, other, &message);
     (void)snprintf(told, sizeof(told), "refused: %s", why->text);
     if (strcmp(told, admitted->told) != 0)
         *news = memcpy(admitted->told, told, sizeof(told));
@@ -94,7 +71,8 @@ refuse(cli_admission_t *admission, uint32_t member, bool other,
 static void
 ask(const cli_admission_t *admission, uint32_t member, bool other)
 {
-    give(admission, member, other, json_pack("{ss}", "order", "who"));
+    const cli_control_message_t message = { .kind = CLI_CONTROL_IDENTIFY };
+    give(admission, member, other, &message);
 }
 
 /* Whether the admitted process lives as far as is known: it may have just
@@ -107,29 +85,30 @@ lives(const cli_admission_t *admission, uint32_t member)
 }
 
 static bool
-let_in(cli_admission_t *admission, uint32_t member, const json_t *hello)
+let_in(cli_admission_t *admission, uint32_t member, const cli_hello_t *hello)
 {
     struct cli_admitted *admitted = &admission->member[member];
     if (!skn_control_admit(admission->control, member))
         return false;
-    admitted->incarnation = cli_control_number(hello, "incarnation");
+    admitted->incarnation = hello->incarnation;
     admitted->is_connected = true;
     admitted->told[0] = '\0';
-    drop(admitted);
+    admitted->is_waiting = false;
     return true;
 }
 
 static bool
-take_other(cli_admission_t *admission, uint32_t member, const json_t *hello,
-           uint64_t now_ns)
+take_other(cli_admission_t *admission, uint32_t member,
+           const cli_hello_t *hello, uint64_t now_ns)
 {
     struct cli_admitted *admitted = &admission->member[member];
-    bool same =
-        cli_control_number(hello, "incarnation") == admitted->incarnation;
+    bool same = hello->incarnation == admitted->incarnation;
     if (same || !lives(admission, member))
         return let_in(admission, member, hello);
-    drop(admitted);
-    admitted->waiting = json_deep_copy(hello);
+    admitted->is_waiting = false;
+    admitted->is_waiting = true;
+    admitted->waiting = *hello;
+    admitted->waiting.settings = "";
     admitted->asked_ns = now_ns;
     ask(admission, member, false);
     return false;
@@ -140,7 +119,7 @@ static bool
 refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
 {
     skn_error_t why = { 0 };
-    drop(&admission->member[member]);
+    admission->member[member].is_waiting = false;
     (void)skn_fail(&why, SKN_BUSY,
                    "node '%.64s' is a member already, from %s, and is not let "
                    "in from %s as well",
@@ -155,28 +134,30 @@ refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
 
 bool
 cli_admission_take(cli_admission_t *admission,
-                   const skn_control_arrival_t *arrival, const json_t *message,
-                   uint64_t now_ns, const char **news)
+                   const skn_control_arrival_t *arrival,
+                   const cli_control_message_t *message, uint64_t now_ns,
+                   const char **news)
 {
     uint32_t member = arrival->member;
     skn_error_t why = { 0 };
     struct cli_admitted *admitted = &admission->member[member];
-    bool hello = strcmp(skn_json_word(message, "say"), "hello") == 0;
+    bool hello = message->kind == CLI_CONTROL_HELLO;
     if (arrival->other && arrival->fresh)
-        drop(admitted); /* a third process replaces the second */
+        admitted->is_waiting = false; /* a third process replaces the second */
     if (!hello && arrival->other) {
-        if (!admitted->waiting)
+        if (!admitted->is_waiting)
             ask(admission, member, true);
         return false;
     }
     if (!hello)
         return true;
-    if (check(admission, admission->names[member], message, &why) != SKN_OK)
+    if (skn_settings_compare(admission->settings, message->hello.settings,
+                             admission->names[member], &why) != SKN_OK)
         return refuse(admission, member, arrival->other, &why, news);
     if (arrival->other)
-        return take_other(admission, member, message, now_ns);
-    admitted->incarnation = cli_control_number(message, "incarnation");
-    return admitted->waiting && lives(admission, member)
+        return take_other(admission, member, &message->hello, now_ns);
+    admitted->incarnation = message->hello.incarnation;
+    return admitted->is_waiting && lives(admission, member)
                ? refuse_waiting(admission, member, news)
                : true;
 }
@@ -198,13 +179,13 @@ cli_admission_lost(cli_admission_t *admission, uint32_t member)
     admission->member[member].is_connected = false;
 }
 
-json_t *
+bool
 cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
-                   uint32_t *member)
+                   uint32_t *member, cli_hello_t *hello)
 {
     for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
         struct cli_admitted *admitted = &admission->member[k];
-        if (!admitted->waiting)
+        if (!admitted->is_waiting)
             continue;
         if (lives(admission, k)) {
             if (now_ns - admitted->asked_ns < ASK_NS)
@@ -213,20 +194,11 @@ cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
             ask(admission, k, false);
             continue;
         }
-        json_t *hello = json_incref(admitted->waiting);
         *member = k;
+        *hello = admitted->waiting;
         if (let_in(admission, k, hello))
-            return hello;
-        drop(admitted);
-        json_decref(hello);
+            return true;
+        admitted->is_waiting = false;
     }
-    return NULL;
-}
-
-void
-cli_admission_refused(const json_t *order, skn_error_t *error)
-{
-    cli_control_error(order, error);
-    if (error->status == SKN_OK)
-        error->status = SKN_BAD_CONFIG;
+    return false;
 }

@@ -9,19 +9,14 @@
  *
  *     member c   coordinator   another c
  *         |           |<-- hello --|
- *         |<-- who ---|            |
+ *         |<- identify|            |
  *         |-- hello ->|            |
- *         |           |- refused ->|
+ *         |           |- refuse -->|
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_ADMISSION_H
 #define CLI_ELASTIC_ADMISSION_H
 
-#include <jansson.h>
-#include <stdbool.h>
-
-#include "topology/elastic/membership.h"
-#include "topology/model/model.h"
-#include "transport/socket/control.h"
+#include "cli/control/control_messages.h"
 
 typedef struct cli_admission {
     char *settings; /* the run's settings, from the coordinator's file */
@@ -32,7 +27,8 @@ typedef struct cli_admission {
         char told[SKN_ERROR_TEXT_BYTES + 16]; /* reported refusal */
         uint64_t incarnation;  /* of the admitted process; 0: none was */
         bool is_connected;     /* its connection is open */
-        json_t *waiting;       /* the hello of a second process, or NULL */
+        bool is_waiting;       /* a second process is */
+        cli_hello_t waiting;   /* its hello, without the settings */
         uint64_t asked_ns;     /* when the admitted process was asked */
         uint64_t complaint_ns; /* time of the last warning */
     } member[SKN_CLUSTER_NODES_MAX];
@@ -49,7 +45,7 @@ void cli_admission_fini(cli_admission_t *admission);
  * and *news is set on the first refusal for a given reason. */
 bool cli_admission_take(cli_admission_t *admission,
                         const skn_control_arrival_t *arrival,
-                        const json_t *message, uint64_t now_ns,
+                        const cli_control_message_t *message, uint64_t now_ns,
                         const char **news);
 /* Whether to warn about another unreadable message of `member`: once a
  * second. */
@@ -57,12 +53,9 @@ bool cli_admission_complains(cli_admission_t *admission, uint32_t member,
                              uint64_t now_ns);
 /* Reports that the connection of the admitted process has ended. */
 void cli_admission_lost(cli_admission_t *admission, uint32_t member);
-/* Admits a waiting process whose predecessor is gone: returns its hello, which
- * the caller releases, and its *member. NULL: none. */
-json_t *cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
-                           uint32_t *member);
-
-/* Reads the error in an order `refused`, at the member. */
-void cli_admission_refused(const json_t *order, skn_error_t *error);
+/* Admits a waiting process whose predecessor is gone, and sets *member and
+ * *hello. False: there is none. */
+bool cli_admission_next(cli_admission_t *admission, uint64_t now_ns,
+                        uint32_t *member, cli_hello_t *hello);
 
 #endif

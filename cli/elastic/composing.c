@@ -11,26 +11,25 @@ cli_composing_fini(cli_composing_t *composing)
 {
     for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
         skn_salvage_fini(&composing->salvage[k]);
-    json_decref(composing->text);
+    skn_json_text_fini(&composing->text);
     *composing = (cli_composing_t){ 0 };
 }
 
 void
 cli_composing_take(cli_composing_t *composing, uint32_t member,
-                   const json_t *message)
+                   const char *text)
 {
-    const json_t *text = json_object_get(message, "cut");
     skn_error_t nothing = { 0 };
     skn_salvage_fini(&composing->salvage[member]);
-    if (json_is_string(text))
-        (void)skn_salvage_parse(json_string_value(text),
-                                json_string_length(text),
-                                &composing->salvage[member], &nothing);
+    if (text[0])
+        (void)skn_salvage_parse(text, strlen(text), &composing->salvage[member],
+                                &nothing);
 }
 
 static size_t
-list_cuts(const cli_composing_t *composing, uint64_t set, uint64_t generation,
-          const char *run_id, const skn_salvage_t *list[SKN_CLUSTER_NODES_MAX])
+list_salvages(const cli_composing_t *composing, uint64_t set,
+              uint64_t generation, const char *run_id,
+              const skn_salvage_t *list[SKN_CLUSTER_NODES_MAX])
 {
     size_t count = 0;
     for (uint32_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
@@ -53,30 +52,30 @@ cli_composing_choose(cli_composing_t *composing, uint64_t set,
     skn_json_text_t text = { 0 };
     skn_salvage_sum_t sum;
     skn_error_t nothing = { 0 };
-    size_t count = list_cuts(composing, set, generation, held->run_id, list);
+    size_t count =
+        list_salvages(composing, set, generation, held->run_id, list);
     /* Look it up by seal and not by batch: a composed checkpoint may have the
      * batch of a checkpoint that is not whole. */
-    const json_t *manifest = cli_manifests_sealed(manifests, held->seal);
+    const char *manifest = cli_manifests_sealed(manifests, held->seal);
     bool chosen = count > 0 && manifest && !held->finished &&
-                  skn_manifest_parse("", json_string_value(manifest),
-                                     json_string_length(manifest), &base,
+                  skn_manifest_parse("", manifest, strlen(manifest), &base,
                                      &nothing) == SKN_OK &&
                   skn_salvage_compose(&base, list, count, &sum, &text,
                                       &nothing) == SKN_OK;
-    json_t *composed = chosen ? json_stringn(text.bytes, text.count) : NULL;
-    if (composed) {
-        json_decref(composing->text);
-        composing->text = composed;
+    if (chosen) {
+        skn_json_text_fini(&composing->text);
+        composing->text = text;
         composing->sum = sum;
         *point = (skn_point_t){ .saved = true,
                                 .batch = sum.batch,
                                 .layout = generation,
                                 .composed = true,
                                 .lost = sum.lost };
+    } else {
+        skn_json_text_fini(&text);
     }
     skn_manifest_fini(&base);
-    skn_json_text_fini(&text);
-    return composed != NULL;
+    return chosen;
 }
 
 void

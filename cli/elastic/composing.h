@@ -6,8 +6,6 @@
 #ifndef CLI_ELASTIC_COMPOSING_H
 #define CLI_ELASTIC_COMPOSING_H
 
-#include <jansson.h>
-
 #include "cli/elastic/manifests.h"
 #include "formats/checkpoint/salvage.h"
 #include "formats/checkpoint/held.h"
@@ -17,15 +15,15 @@
 typedef struct cli_composing {
     skn_salvage_t
         salvage[SKN_CLUSTER_NODES_MAX]; /* newest of each; no files: none */
-    json_t *text;          /* the manifest that was composed last */
+    skn_json_text_t text;  /* the manifest that was composed last */
     skn_salvage_sum_t sum; /* and its totals */
 } cli_composing_t;
 
 void cli_composing_fini(cli_composing_t *composing);
-/* Keeps the salvage in a member's message `holds`, if it is sound, in place of
- * the member's earlier one. */
+/* Keeps the salvage whose manifest is `text` ("": none), if it is sound, in
+ * place of the member's earlier one. */
 void cli_composing_take(cli_composing_t *composing, uint32_t member,
-                        const json_t *message);
+                        const char *text);
 /* Composes the salvages that members of `set` have made of `generation` with
  * `held`, the newest checkpoint that they hold together, whose manifest is
  * among `manifests`. False, with *point unchanged, if no salvage is newer or

@@ -26,7 +26,7 @@
 #include "cli/base/process.h"
 #include "cli/elastic/run_journal.h"
 #include "cli/base/stop.h"
-#include "cli/base/control_messages.h"
+#include "cli/control/held_list.h"
 #include "cli/base/verbs.h"
 #include "formats/text/json_text.h"
 #include "topology/elastic/membership.h"
@@ -95,12 +95,16 @@ say(cluster_t *coordinator, const char *text)
     cli_event_put(event);
 }
 
-static json_t *
-harvested(const cluster_t *coordinator)
+/* Adds a line to the journal, with the harvest so far. */
+static void
+add_line(cluster_t *coordinator, cli_journal_line_t line)
 {
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
-    return cli_harvest_report_json(&sum);
+    json_t *harvest = cli_harvest_report_json(&sum);
+    line.harvest = harvest;
+    cli_run_journal_add(&coordinator->journal, &line);
+    json_decref(harvest);
 }
 
 /* --- checkpoints that members hold --------------------------------------- */
@@ -117,19 +121,27 @@ is_held(const void *job, const char *seal)
 }
 
 static void
-take_holds(cluster_t *coordinator, uint32_t member, const json_t *message)
+take_inventory(cluster_t *coordinator, uint32_t member,
+               const cli_control_message_t *message)
 {
+    const cli_inventory_t *inventory = &message->inventory;
     member_holding_t *holding = &coordinator->holding[member];
     skn_error_t error = { 0 };
     skn_held_free(&holding->list, holding->count);
     holding->count = 0;
-    if (cli_control_take_holds(message, &holding->list, &holding->count,
-                               &error) != SKN_OK) {
+    if (cli_held_list_read(inventory, &holding->list, &holding->count,
+                           &error) != SKN_OK) {
         cli_warn(coordinator->call, error.text, coordinator->names[member]);
         return;
     }
-    cli_manifests_keep(&coordinator->manifests, message);
-    cli_composing_take(&coordinator->composing, member, message);
+    for (size_t k = 0; k < holding->count; k++) {
+        cli_checkpoint_t is;
+        if (skn_json_record_read(&cli_checkpoint_record,
+                                 json_array_get(inventory->checkpoints, k), &is,
+                                 &error) == SKN_OK)
+            cli_manifests_keep(&coordinator->manifests, is.seal, is.manifest);
+    }
+    cli_composing_take(&coordinator->composing, member, inventory->salvage);
     skn_membership_holds(coordinator->membership, member, skn_monotonic_ns());
 }
 
@@ -173,77 +185,86 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
     return SKN_OK;
 }
 
-/* --- orders -------------------------------------------------------------- */
+/* --- duties -------------------------------------------------------------- */
 
-static json_t *
-message_of(const cluster_t *coordinator, const skn_duty_t *duty)
+/* Sends a member the message of its duty. If it does not arrive, the member is
+ * silent, and is found dead. */
+static void
+send_duty(const cluster_t *coordinator, const skn_duty_t *duty)
 {
-    const cli_duty_messages_t orders = {
+    const cli_duty_messages_t messages = {
         .model = coordinator->model,
         .keys = coordinator->keys,
         .run_id = coordinator->journal.run_id,
         .manifests = &coordinator->manifests,
         .seal = coordinator->seal,
         .balance = coordinator->balance,
-        .composed = coordinator->composing.text,
+        .composed = coordinator->composing.text.bytes,
         .fault = skn_membership_fault(coordinator->membership, duty->member),
         .how = cli_duty_messages_how(coordinator->membership),
     };
-    return cli_duty_messages_message(&orders, duty);
+    cli_control_message_t message;
+    cli_duty_messages_make(&messages, duty, &message);
+    (void)cli_control_send(coordinator->control, duty->member, &message, NULL);
+    cli_control_message_fini(&message);
+}
+
+/* Puts the start of a generation into the journal. */
+static void
+record(cluster_t *coordinator, const skn_duty_t *duty)
+{
+    const skn_model_t *model = coordinator->model;
+    /* Drop them only now: members do not send a manifest that they were told is
+     * known here. */
+    cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
+    if (duty->point.composed)
+        skn_harvest_partial(coordinator->harvest,
+                            coordinator->composing.sum.lost);
+    skn_harvest_begin(coordinator->harvest, duty->generation,
+                      duty->set & ~duty->serving, duty->point.batch,
+                      skn_monotonic_ns());
+    const cli_journal_line_t line = {
+        .generation = duty->generation,
+        .members = cli_node_names(model, duty->set),
+        .serving = duty->serving ? cli_node_names(model, duty->serving) : NULL,
+        .batch = duty->point.batch,
+        .layout = duty->point.layout,
+        .from_saved = duty->point.saved,
+        .composed = duty->point.composed,
+        .speeds = cli_balancing_json(coordinator->balance, model),
+    };
+    add_line(coordinator, line);
+    json_decref((json_t *)(uintptr_t)line.members);
+    json_decref((json_t *)(uintptr_t)line.serving);
+    json_decref((json_t *)(uintptr_t)line.speeds);
+    if (duty->point.composed)
+        cli_composing_tell(&coordinator->composing, duty->generation,
+                           coordinator->call->json);
 }
 
 static void
 carry_out(cluster_t *coordinator)
 {
-    skn_duty_t order;
-    skn_error_t nothing = { 0 };
-    while (skn_membership_next(coordinator->membership, &order)) {
-        if (order.kind == SKN_DUTY_REPORT)
-            say(coordinator, order.text);
-        else if (order.kind == SKN_DUTY_RECORD) {
-            /* Drop them only now: members do not send a manifest that they were
-             * told is known here. */
-            cli_manifests_drop(&coordinator->manifests, is_held, coordinator);
-            if (order.point.composed)
-                skn_harvest_partial(coordinator->harvest,
-                                    coordinator->composing.sum.lost);
-            skn_harvest_begin(coordinator->harvest, order.generation,
-                              order.set & ~order.serving, order.point.batch,
-                              skn_monotonic_ns());
-            cli_run_journal_add(
-                &coordinator->journal,
-                json_pack("{sI so so* sI sI sb sb so so}", "generation",
-                          (json_int_t)order.generation, "members",
-                          cli_node_names(coordinator->model, order.set),
-                          "serving",
-                          order.serving ? cli_node_names(coordinator->model,
-                                                         order.serving)
-                                        : NULL,
-                          "batch", (json_int_t)order.point.batch, "layout",
-                          (json_int_t)order.point.layout, "from_saved",
-                          order.point.saved, "composed", order.point.composed,
-                          "harvest", harvested(coordinator), "speeds",
-                          cli_balancing_json(coordinator->balance,
-                                             coordinator->model)));
-            if (order.point.composed)
-                cli_composing_tell(&coordinator->composing, order.generation,
-                                   coordinator->call->json);
-        } else if (coordinator->journal.broken.status == SKN_OK)
-            /* If it does not arrive, the member is silent, and is found
-             * dead. */
-            (void)cli_control_send(coordinator->control, order.member,
-                                   message_of(coordinator, &order), &nothing);
+    skn_duty_t duty;
+    while (skn_membership_next(coordinator->membership, &duty)) {
+        if (duty.kind == SKN_DUTY_REPORT)
+            say(coordinator, duty.text);
+        else if (duty.kind == SKN_DUTY_RECORD)
+            record(coordinator, &duty);
+        else if (coordinator->journal.broken.status == SKN_OK)
+            send_duty(coordinator, &duty);
     }
 }
 
 /* --- messages of members ------------------------------------------------- */
 
 static void
-take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
+take_ended(cluster_t *coordinator, uint32_t member,
+           const cli_control_message_t *message)
 {
     skn_error_t error = { 0 };
-    skn_ending_t ending = cli_control_ending(message, &error);
-    uint64_t generation = cli_control_number(message, "generation");
+    skn_ending_t ending = cli_control_ending(&message->ended, &error);
+    uint64_t generation = message->ended.generation;
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
     if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
@@ -261,128 +282,127 @@ take_ended(cluster_t *coordinator, uint32_t member, const json_t *message)
 }
 
 static void
-take_hello(cluster_t *coordinator, uint32_t member, const json_t *message)
+enter(cluster_t *coordinator, uint32_t member, const cli_hello_t *hello)
 {
-    uint64_t version = cli_control_number(message, "version");
-    uint64_t incarnation = cli_control_number(message, "incarnation");
     char text[160];
-    if (version >= CLI_CONTROL_VERSION_MIN &&
-        version <= CLI_CONTROL_VERSION + 1) {
-        skn_membership_hello(coordinator->membership, member, incarnation,
-                             cli_control_number(message, "generation"),
+    if (hello->version >= CLI_CONTROL_VERSION_MIN &&
+        hello->version <= CLI_CONTROL_VERSION + 1) {
+        skn_membership_hello(coordinator->membership, member,
+                             hello->incarnation, hello->generation,
                              skn_monotonic_ns());
-        skn_membership_newest(coordinator->membership, member,
-                              cli_control_number(message, "newest"));
-        skn_harvest_hello(coordinator->harvest, member, incarnation,
-                          (uint32_t)cli_control_number(message, "cores"),
-                          skn_monotonic_ns());
+        skn_membership_newest(coordinator->membership, member, hello->newest);
+        skn_harvest_hello(coordinator->harvest, member, hello->incarnation,
+                          (uint32_t)hello->cores, skn_monotonic_ns());
         cli_member_rates_hello(&coordinator->rates, member);
         return;
     }
     (void)snprintf(text, sizeof(text),
-                   "%.64s speaks version %" PRIu64
-                   " of what members say, this is version %d: it stays out",
-                   coordinator->names[member], version, CLI_CONTROL_VERSION);
-    cli_warn(coordinator->call, text, "install the same skein on both");
+                   "node '%.64s' uses protocol version %" PRIu64
+                   ", this coordinator version %d: it cannot join",
+                   coordinator->names[member], hello->version,
+                   CLI_CONTROL_VERSION);
+    cli_warn(coordinator->call, text,
+             "install the same version of skein on all nodes");
 }
 
 static void
-take_pulse(cluster_t *coordinator, uint32_t member, const json_t *message)
+take_hello(cluster_t *coordinator, uint32_t member,
+           const cli_control_message_t *message)
 {
+    enter(coordinator, member, &message->hello);
+}
+
+static void
+take_pulse(cluster_t *coordinator, uint32_t member,
+           const cli_control_message_t *message)
+{
+    const cli_pulse_t *pulse = &message->pulse;
     skn_membership_t *membership = coordinator->membership;
-    uint64_t generation = cli_control_number(message, "generation");
     uint64_t now_ns = skn_monotonic_ns();
-    const skn_harvest_pulse_t pulse = {
-        .generation = cli_control_number(message, "worked"),
-        .batch = cli_control_number(message, "batch"),
-        .busy_ns = cli_control_number(message, "busy_ns"),
-        .cpu_ns = cli_control_number(message, "cpu_ns"),
-        .sent_bytes = cli_control_number(message, "sent_bytes"),
+    const skn_harvest_pulse_t harvest = {
+        .generation = pulse->worked,
+        .batch = pulse->batch,
+        .busy_ns = pulse->busy_ns,
+        .cpu_ns = pulse->cpu_ns,
+        .sent_bytes = pulse->sent_bytes,
     };
-    skn_membership_pulse(membership, member, generation, pulse.batch, now_ns);
-    skn_membership_room(membership, member,
-                        cli_control_number(message, "room_bytes"), now_ns);
-    skn_harvest_pulse(coordinator->harvest, member, &pulse, now_ns);
-    cli_member_rates_pulse(&coordinator->rates, member, &pulse, now_ns);
-    if (generation == coordinator->balanced)
-        skn_balance_load(coordinator->balance, member,
-                         cli_control_number(message, "load_us"),
-                         cli_control_number(message, "load_at_us"),
-                         skn_membership_batch(membership));
-    json_int_t number = (json_int_t)cli_control_number(message, "pulse");
+    skn_membership_pulse(membership, member, pulse->generation, pulse->batch,
+                         now_ns);
+    skn_membership_room(membership, member, pulse->room_bytes, now_ns);
+    skn_harvest_pulse(coordinator->harvest, member, &harvest, now_ns);
+    cli_member_rates_pulse(&coordinator->rates, member, &harvest, now_ns);
+    if (pulse->generation == coordinator->balanced)
+        skn_balance_load(coordinator->balance, member, pulse->load_us,
+                         pulse->load_at_us, skn_membership_batch(membership));
+    const cli_control_message_t answer = {
+        .kind = CLI_CONTROL_ACKNOWLEDGE,
+        .acknowledge.pulse = pulse->pulse,
+    };
     if (skn_membership_hears(membership, member))
-        (void)cli_control_send(
-            coordinator->control, member,
-            json_pack("{ss sI}", "order", "heard", "pulse", number), NULL);
+        (void)cli_control_send(coordinator->control, member, &answer, NULL);
 }
 
 static void
-take_misses(cluster_t *coordinator, uint32_t member, const json_t *message)
+take_unreachable(cluster_t *coordinator, uint32_t member,
+                 const cli_control_message_t *message)
 {
-    uint64_t set =
-        cli_node_set(coordinator->model, json_object_get(message, "nodes"));
-    skn_membership_misses(coordinator->membership, member, set,
-                          skn_monotonic_ns());
+    skn_membership_misses(
+        coordinator->membership, member,
+        cli_node_set(coordinator->model, message->unreachable.nodes),
+        skn_monotonic_ns());
+}
+
+static void
+take_leaving(cluster_t *coordinator, uint32_t member,
+             const cli_control_message_t *message)
+{
+    (void)message;
+    skn_membership_leaving(coordinator->membership, member, skn_monotonic_ns());
+    skn_harvest_notice(coordinator->harvest, member);
 }
 
 /* Takes a `saved`, once each, from a member that trains or did so under an
  * earlier coordinator process. */
 static void
-take_saved(cluster_t *coordinator, uint32_t member, const json_t *message)
+take_saved(cluster_t *coordinator, uint32_t member,
+           const cli_control_message_t *message)
 {
     cli_run_journal_t *journal = &coordinator->journal;
-    uint64_t batch = cli_control_number(message, "batch");
+    uint64_t batch = message->saved.batch, in = message->saved.generation;
     uint64_t set =
         skn_membership_members(coordinator->membership) | journal->members;
-    uint64_t in = json_object_get(message, "generation")
-                      ? cli_control_number(message, "generation")
-                      : skn_membership_generation(coordinator->membership);
     if (!(set >> member & 1u) || in < journal->saved_in ||
         (in == journal->saved_in && batch <= journal->saved_batch))
         return;
     journal->saved_in = in;
     journal->saved_batch = batch;
     skn_membership_saved(coordinator->membership, in, batch);
-    cli_run_journal_add(&coordinator->journal,
-                        json_pack("{sI sI so}", "saved", (json_int_t)batch,
-                                  "generation", (json_int_t)in, "harvest",
-                                  harvested(coordinator)));
-}
-
-static void
-take_message(cluster_t *coordinator, uint32_t member, const json_t *message)
-{
-    skn_membership_t *membership = coordinator->membership;
-    const char *what = skn_json_word(message, "say");
-    if (strcmp(what, "hello") == 0) {
-        take_hello(coordinator, member, message);
-    } else if (strcmp(what, "pulse") == 0) {
-        take_pulse(coordinator, member, message);
-    } else if (strcmp(what, "holds") == 0) {
-        take_holds(coordinator, member, message);
-    } else if (strcmp(what, "saved") == 0) {
-        take_saved(coordinator, member, message);
-    } else if (strcmp(what, "ended") == 0) {
-        take_ended(coordinator, member, message);
-    } else if (strcmp(what, "misses") == 0) {
-        take_misses(coordinator, member, message);
-    } else if (strcmp(what, "leaving") == 0) {
-        skn_membership_leaving(membership, member, skn_monotonic_ns());
-        skn_harvest_notice(coordinator->harvest, member);
-    }
+    add_line(coordinator,
+             (cli_journal_line_t){ .saved = batch, .generation = in });
 }
 
 /* Takes a message of a process that has the key of a member. */
 static void
-take_word(cluster_t *coordinator, const skn_control_arrival_t *arrival,
-          const json_t *message)
+take_message(cluster_t *coordinator, const skn_control_arrival_t *arrival,
+             const cli_control_message_t *message)
 {
+    static void (*const take[CLI_CONTROL_KINDS])(
+        cluster_t *, uint32_t, const cli_control_message_t *) = {
+        [CLI_CONTROL_HELLO] = take_hello,
+        [CLI_CONTROL_PULSE] = take_pulse,
+        [CLI_CONTROL_INVENTORY] = take_inventory,
+        [CLI_CONTROL_SAVED] = take_saved,
+        [CLI_CONTROL_ENDED] = take_ended,
+        [CLI_CONTROL_UNREACHABLE] = take_unreachable,
+        [CLI_CONTROL_LEAVING] = take_leaving,
+    };
     const char *news = NULL;
-    if (cli_admission_take(&coordinator->admission, arrival, message,
-                           skn_monotonic_ns(), &news))
-        take_message(coordinator, arrival->member, message);
-    else if (news)
-        say(coordinator, news);
+    if (!cli_admission_take(&coordinator->admission, arrival, message,
+                            skn_monotonic_ns(), &news)) {
+        if (news)
+            say(coordinator, news);
+    } else if (take[message->kind])
+        take[message->kind](coordinator, arrival->member, message);
 }
 
 /* Takes the hellos that waited until the earlier process with that key was
@@ -391,12 +411,10 @@ static void
 take_waiting(cluster_t *coordinator)
 {
     uint32_t member;
-    json_t *hello;
-    while ((hello = cli_admission_next(&coordinator->admission,
-                                       skn_monotonic_ns(), &member))) {
-        take_hello(coordinator, member, hello);
-        json_decref(hello);
-    }
+    cli_hello_t hello;
+    while (cli_admission_next(&coordinator->admission, skn_monotonic_ns(),
+                              &member, &hello))
+        enter(coordinator, member, &hello);
 }
 
 static void
@@ -407,7 +425,7 @@ take_arrivals(cluster_t *coordinator)
                         skn_control_take(coordinator->control, &arrival);
          taken++) {
         skn_error_t error = { 0 };
-        json_t *message = NULL;
+        cli_control_message_t message = { .kind = CLI_CONTROL_UNKNOWN };
         if (arrival.kind == SKN_CONTROL_LOST) {
             cli_admission_lost(&coordinator->admission, arrival.member);
             skn_membership_lost(coordinator->membership, arrival.member,
@@ -415,13 +433,14 @@ take_arrivals(cluster_t *coordinator)
         } else if (arrival.kind == SKN_CONTROL_STRANGER)
             cli_warn(coordinator->call, arrival.frame.at,
                      "the coordinator's connection guard");
-        else if ((message = cli_control_read(arrival.frame, &error)))
-            take_word(coordinator, &arrival, message);
+        else if (cli_control_read(arrival.frame, &message, &error) == SKN_OK)
+            take_message(coordinator, &arrival, &message);
         else if (cli_admission_complains(&coordinator->admission,
                                          arrival.member, skn_monotonic_ns()))
             cli_warn(coordinator->call, error.text,
-                     coordinator->names[arrival.member]);
-        json_decref(message);
+                     error.hint[0] ? error.hint
+                                   : coordinator->names[arrival.member]);
+        cli_control_message_fini(&message);
         carry_out(coordinator);
     }
 }
@@ -560,8 +579,7 @@ open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
         .saved_batch = journal->saved_batch,
         .saved_here =
             journal->saved_in > 0 && journal->saved_in == journal->generation,
-        .copies =
-            copies < CLI_CONTROL_COPIES_MIN ? CLI_CONTROL_COPIES_MIN : copies,
+        .copies = copies < CLI_COPIES_MIN ? CLI_COPIES_MIN : copies,
         .partial = model->coordinator.recovery == SKN_RECOVERY_PARTIAL,
         .undialled = skn_model_undialled(model),
     };
@@ -646,10 +664,8 @@ finish(cluster_t *coordinator)
     bool over =
         skn_membership_phase(coordinator->membership) == SKN_CLUSTER_OVER;
     if (status == SKN_OK && over) {
-        cli_run_journal_add(&coordinator->journal,
-                            json_pack("{ss so}", "over",
-                                      stopped ? "stopped" : "done", "harvest",
-                                      harvested(coordinator)));
+        add_line(coordinator,
+                 (cli_journal_line_t){ .over = stopped ? "stopped" : "done" });
         say(coordinator, stopped ? "the run is stopped; it goes on when the "
                                    "coordinator is started again"
                                  : "the run is done");

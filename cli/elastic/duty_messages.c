@@ -1,4 +1,4 @@
-/* duty_messages.c - writes the coordinator's orders to its members as JSON.
+/* duty_messages.c - makes the coordinator's messages to its members.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/duty_messages.h"
 
@@ -42,17 +42,23 @@ add_nodes(const cli_duty_messages_t *messages, uint64_t set, uint64_t some,
         const skn_model_node_t *node = &messages->model->nodes[k];
         if (!(some & ((uint64_t)1 << k)))
             continue;
-        json_t *item = json_pack(
-            "{ss ss ss ss so sI sf sf}", "name", node->name, "address",
-            node->address, "via", via_of(messages->model, node, set), "key",
-            messages->keys[k], "cores", cores_of(&node->cores), "memory",
-            (json_int_t)(node->memory_bytes == SKN_AUTO ? 0
-                                                        : node->memory_bytes),
-            "speed", skn_balance_speed(messages->balance, k), "notice",
-            node->notice_s);
-        if (item && is_leaving)
-            (void)json_object_set_new(item, "leaves", json_true());
-        (void)json_array_append_new(nodes, item);
+        json_t *cores = cores_of(&node->cores);
+        const cli_node_t item = {
+            .name = node->name,
+            .address = node->address,
+            .via = node->address[0] ? "" : via_of(messages->model, node, set),
+            .key = messages->keys[k],
+            .cores = cores,
+            .memory = node->memory_bytes == SKN_AUTO
+                          ? 0
+                          : (uint64_t)node->memory_bytes,
+            .speed = skn_balance_speed(messages->balance, k),
+            .notice = node->notice_s,
+            .leaves = is_leaving,
+        };
+        (void)json_array_append_new(
+            nodes, skn_json_record_write(&cli_node_record, &item));
+        json_decref(cores);
     }
 }
 
@@ -66,38 +72,43 @@ nodes_of(const cli_duty_messages_t *messages, uint64_t set, uint64_t serving)
     return nodes;
 }
 
-static json_t *
-start_of(const cli_duty_messages_t *messages, const skn_duty_t *duty)
+static void
+make_start(const cli_duty_messages_t *messages, const skn_duty_t *duty,
+           cli_control_message_t *message)
 {
-    json_t *message =
-        json_pack("{ss sI ss sI sI sb so}", "order", "start", "generation",
-                  (json_int_t)duty->generation, "run", messages->run_id,
-                  "batch", (json_int_t)duty->point.batch, "layout",
-                  (json_int_t)duty->point.layout, "saved", duty->point.saved,
-                  "nodes", nodes_of(messages, duty->set, duty->serving));
-    json_t *manifest =
-        duty->point.composed ? messages->composed
-        : duty->point.saved
-            ? cli_manifests_sealed(messages->manifests, messages->seal)
-            : NULL;
-    if (message && manifest)
-        (void)json_object_set(message, "manifest", manifest);
-    if (message && duty->point.composed)
-        (void)json_object_set_new(message, "composed", json_true());
-    return message;
+    const skn_point_t *point = &duty->point;
+    json_t *nodes = nodes_of(messages, duty->set, duty->serving);
+    *message = (cli_control_message_t){
+        .kind = CLI_CONTROL_START,
+        .owned = nodes,
+        .start = { .generation = duty->generation,
+                   .run = messages->run_id,
+                   .batch = point->batch,
+                   .layout = point->layout,
+                   .saved = point->saved,
+                   .composed = point->composed,
+                   .manifest = point->composed ? messages->composed
+                               : point->saved
+                                   ? cli_manifests_sealed(messages->manifests,
+                                                          messages->seal)
+                                   : NULL,
+                   .nodes = nodes },
+    };
 }
 
 /* Includes why the member failed, because its worker may have been ended before
  * it could report that: other members learnt of it first. */
-static json_t *
-bye_of(const cli_duty_messages_t *messages)
+static cli_dismiss_t
+dismiss_of(const cli_duty_messages_t *messages)
 {
     const skn_error_t *fault = messages->fault;
     if (!fault)
-        return json_pack("{ss ss}", "order", "bye", "how", messages->how);
-    return json_pack("{ss ss si ss ss}", "order", "bye", "how", messages->how,
-                     "code", skn_status_exit_code(fault->status), "text",
-                     fault->text, "hint", fault->hint);
+        return (cli_dismiss_t){ .how = messages->how };
+    return (cli_dismiss_t){ .how = messages->how,
+                            .code =
+                                (uint64_t)skn_status_exit_code(fault->status),
+                            .text = fault->text,
+                            .hint = fault->hint };
 }
 
 const char *
@@ -113,26 +124,36 @@ cli_duty_messages_how(const skn_membership_t *membership)
                      : "done";
 }
 
-json_t *
-cli_duty_messages_message(const cli_duty_messages_t *messages,
-                          const skn_duty_t *duty)
+void
+cli_duty_messages_make(const cli_duty_messages_t *messages,
+                       const skn_duty_t *duty, cli_control_message_t *message)
 {
+    *message = (cli_control_message_t){ .kind = CLI_CONTROL_UNKNOWN };
     switch (duty->kind) {
     case SKN_DUTY_IDENTIFY:
-        return json_pack("{ss}", "order", "who");
+        message->kind = CLI_CONTROL_IDENTIFY;
+        break;
     case SKN_DUTY_ASK:
-        return json_pack("{ss so}", "order", "ask", "known",
-                         cli_manifests_seals(messages->manifests));
+        message->kind = CLI_CONTROL_LIST;
+        message->owned = cli_manifests_seals(messages->manifests);
+        message->list.known = message->owned;
+        break;
     case SKN_DUTY_START:
-        return start_of(messages, duty);
+        make_start(messages, duty, message);
+        break;
     case SKN_DUTY_PAUSE:
-        return json_pack("{ss sI}", "order", "pause", "generation",
-                         (json_int_t)duty->generation);
+        message->kind = CLI_CONTROL_PAUSE;
+        message->pause.generation = duty->generation;
+        break;
     case SKN_DUTY_ABORT:
-        return json_pack("{ss sb}", "order", "abort", "cut", duty->salvage);
+        message->kind = CLI_CONTROL_ABORT;
+        message->abort.salvage = duty->salvage;
+        break;
     case SKN_DUTY_BYE:
-        return bye_of(messages);
+        message->kind = CLI_CONTROL_DISMISS;
+        message->dismiss = dismiss_of(messages);
+        break;
     default:
-        return NULL;
+        break;
     }
 }

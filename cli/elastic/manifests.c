@@ -7,53 +7,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/control_messages.h"
 #include "formats/text/json_text.h"
 
 struct cli_manifest {
     char seal[SKN_HASH_TEXT_BYTES];
-    json_t *text;
+    char *text;
+    size_t bytes;
     cli_manifest_t *next;
 };
 
 /* Whether the text really has that seal: a member that is given the seal must
  * get the matching manifest. */
 static bool
-has_seal(const json_t *text, const char *seal)
+has_seal(const char *text, size_t bytes, const char *seal)
 {
     char found[SKN_HASH_TEXT_BYTES];
     skn_error_t nothing = { 0 };
-    const char *bytes = json_string_value(text);
-    size_t count = json_string_length(text);
-    if (!bytes || skn_json_check_seal("", bytes, count, &nothing) != SKN_OK)
+    if (skn_json_check_seal("", text, bytes, &nothing) != SKN_OK)
         return false;
-    skn_json_seal_text(bytes, count, found);
+    skn_json_seal_text(text, bytes, found);
     return strcmp(found, seal) == 0;
 }
 
 void
-cli_manifests_keep(cli_manifests_t *manifests, const json_t *message)
+cli_manifests_keep(cli_manifests_t *manifests, const char *seal,
+                   const char *text)
 {
-    size_t k;
-    const json_t *item;
-    json_array_foreach(json_object_get(message, "checkpoints"), k, item)
-    {
-        json_t *text = json_object_get(item, "manifest");
-        const char *seal = skn_json_word(item, "seal");
-        size_t bytes = json_string_length(text);
-        if (!text || cli_manifests_sealed(manifests, seal) ||
-            bytes > CLI_MANIFESTS_BYTES_MAX - manifests->bytes ||
-            !has_seal(text, seal))
-            continue;
-        cli_manifest_t *manifest = calloc(1, sizeof(*manifest));
-        if (!manifest)
-            return;
-        (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
-        manifest->text = json_incref(text);
-        manifest->next = manifests->first;
-        manifests->first = manifest;
-        manifests->bytes += bytes;
+    size_t bytes = strlen(text);
+    if (bytes == 0 || cli_manifests_sealed(manifests, seal) ||
+        bytes > CLI_MANIFESTS_BYTES_MAX - manifests->bytes ||
+        !has_seal(text, bytes, seal))
+        return;
+    cli_manifest_t *manifest = calloc(1, sizeof(*manifest));
+    char *copy = strdup(text);
+    if (!manifest || !copy) {
+        free(manifest);
+        free(copy);
+        return;
     }
+    (void)snprintf(manifest->seal, sizeof(manifest->seal), "%s", seal);
+    manifest->text = copy;
+    manifest->bytes = bytes;
+    manifest->next = manifests->first;
+    manifests->first = manifest;
+    manifests->bytes += bytes;
 }
 
 void
@@ -69,8 +66,8 @@ cli_manifests_drop(cli_manifests_t *manifests,
             continue;
         }
         *at = manifest->next;
-        manifests->bytes -= json_string_length(manifest->text);
-        json_decref(manifest->text);
+        manifests->bytes -= manifest->bytes;
+        free(manifest->text);
         free(manifest);
     }
 }
@@ -84,7 +81,7 @@ cli_manifests_seals(const cli_manifests_t *manifests)
     return seals;
 }
 
-json_t *
+const char *
 cli_manifests_sealed(const cli_manifests_t *manifests, const char *seal)
 {
     for (const cli_manifest_t *at = manifests->first; at; at = at->next)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* The limit for all together. Members hold the same few checkpoints, whose
- * manifests have at most 2 MiB each (control_messages.c): more than this is the
+ * manifests have at most 2 MiB each (held_list.c): more than this is the
  * fault of one member. */
 #define CLI_MANIFESTS_BYTES_MAX ((size_t)128 << 20)
 
@@ -20,9 +20,10 @@ typedef struct cli_manifests {
     size_t bytes;
 } cli_manifests_t;
 
-/* Keeps the manifests of a message `holds` that are new and have the seal that
- * the message states. */
-void cli_manifests_keep(cli_manifests_t *manifests, const json_t *message);
+/* Keeps the manifest that a member sent for a seal, unless it is known or has
+ * another seal. */
+void cli_manifests_keep(cli_manifests_t *manifests, const char *seal,
+                        const char *text);
 /* Drops those whose seal `is_held` does not know; all, if it is NULL. */
 void cli_manifests_drop(cli_manifests_t *manifests,
                         bool (*is_held)(const void *job, const char *seal),
@@ -30,7 +31,7 @@ void cli_manifests_drop(cli_manifests_t *manifests,
 /* The seals of all manifests, as an array. */
 json_t *cli_manifests_seals(const cli_manifests_t *manifests);
 /* The text of the manifest with that seal, which stays ours, or NULL. */
-json_t *cli_manifests_sealed(const cli_manifests_t *manifests,
-                             const char *seal);
+const char *cli_manifests_sealed(const cli_manifests_t *manifests,
+                                 const char *seal);
 
 #endif

@@ -7,50 +7,52 @@
 
 #include "cli/elastic/balancing.h"
 #include "cli/elastic/harvest_report.h"
-#include "cli/base/control_messages.h"
+#include "cli/control/control_messages.h"
 #include "formats/checkpoint/node_folders.h"
 #include "formats/text/json_text.h"
 #include "topology/run/resume.h"
 
+/* clang-format off */
+SKN_JSON_RECORD(cli_journal_line, "journal", CLI_JOURNAL_LINE_FIELDS)
+/* clang-format on */
+
 static skn_status_t
-take_line(void *job, const json_t *line, skn_error_t *error)
+take_line(void *job, const json_t *object, skn_error_t *error)
 {
     cli_run_journal_t *journal = job;
-    const json_t *members = json_object_get(line, "members");
-    const char *run = skn_json_word(line, "run");
-    (void)error;
-    if (run[0])
-        (void)snprintf(journal->run_id, sizeof(journal->run_id), "%s", run);
-    if (members) {
-        journal->generation = cli_control_number(line, "generation");
-        journal->members = cli_node_set(journal->model, members);
-        journal->serving =
-            cli_node_set(journal->model, json_object_get(line, "serving"));
+    cli_journal_line_t line;
+    skn_status_t status =
+        skn_json_record_read(&cli_journal_line_record, object, &line, error);
+    if (status != SKN_OK)
+        return status;
+    if (line.run[0])
+        (void)snprintf(journal->run_id, sizeof(journal->run_id), "%s",
+                       line.run);
+    if (line.members) {
+        journal->generation = line.generation;
+        journal->members = cli_node_set(journal->model, line.members);
+        journal->serving = cli_node_set(journal->model, line.serving);
     }
-    if (json_is_true(json_object_get(line, "from_saved")) &&
-        !json_is_true(json_object_get(line, "composed")) &&
-        cli_control_number(line, "batch") > journal->saved_batch)
-        journal->saved_batch = cli_control_number(line, "batch");
-    if (json_object_get(line, "saved")) {
-        journal->saved_batch = cli_control_number(line, "saved");
+    if (line.from_saved && !line.composed && line.batch > journal->saved_batch)
+        journal->saved_batch = line.batch;
+    if (line.saved > 0) {
+        journal->saved_batch = line.saved;
         /* Older journals omit the generation. */
-        journal->saved_in = json_object_get(line, "generation")
-                                ? cli_control_number(line, "generation")
-                                : journal->generation;
+        journal->saved_in =
+            line.generation > 0 ? line.generation : journal->generation;
     }
-    cli_harvest_report_read(json_object_get(line, "harvest"),
-                            &journal->harvested);
-    cli_balancing_read(json_object_get(line, "speeds"), journal->model,
-                       journal->speeds);
-    journal->over = strcmp(skn_json_word(line, "over"), "done") == 0;
+    cli_harvest_report_read(line.harvest, &journal->harvested);
+    cli_balancing_read(line.speeds, journal->model, journal->speeds);
+    journal->over = strcmp(line.over, "done") == 0;
     return SKN_OK;
 }
 
 void
-cli_run_journal_add(cli_run_journal_t *journal, json_t *line)
+cli_run_journal_add(cli_run_journal_t *journal, const cli_journal_line_t *line)
 {
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    json_decref(line);
+    json_t *object = skn_json_record_write(&cli_journal_line_record, line);
+    char *text = object ? skn_json_write(object, JSON_COMPACT) : NULL;
+    json_decref(object);
     if (journal->broken.status != SKN_OK) {
         free(text);
         return;
@@ -91,8 +93,9 @@ cli_run_journal_open(cli_run_journal_t *journal, const skn_model_t *model,
     status = skn_run_id_draw(journal->run_id, error);
     if (status != SKN_OK)
         return status;
-    cli_run_journal_add(journal, json_pack("{ss ss}", "run", journal->run_id,
-                                           "config", model->name));
+    const cli_journal_line_t line = { .run = journal->run_id,
+                                      .config = model->name };
+    cli_run_journal_add(journal, &line);
     if (journal->broken.status != SKN_OK)
         *error = journal->broken;
     return journal->broken.status;

@@ -6,13 +6,32 @@
 #ifndef CLI_ELASTIC_RUN_JOURNAL_H
 #define CLI_ELASTIC_RUN_JOURNAL_H
 
-#include <jansson.h>
-
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/folder/journal.h"
+#include "formats/text/json_record.h"
 #include "topology/elastic/harvest.h"
 #include "topology/elastic/membership.h"
 #include "topology/model/model.h"
+
+/* A line. The first one of a run has `run` and `config`; the start of a
+ * generation has `members`; a checkpoint has `saved`; the end has `over`. */
+/* clang-format off */
+#define CLI_JOURNAL_LINE_FIELDS(F, L, R)                                       \
+    F(R, TEXT, run, MAYBE, "id of the run")                                    \
+    F(R, TEXT, config, MAYBE, "model file")                                    \
+    F(R, U64, saved, MAYBE, "batch of a checkpoint that is complete")          \
+    F(R, U64, generation, MAYBE, "that starts, or that wrote the checkpoint")  \
+    F(R, TEXTS, members, MAYBE, "of the generation")                           \
+    F(R, TEXTS, serving, MAYBE, "members that only serve a checkpoint")        \
+    F(R, U64, batch, MAYBE, "with which the generation begins")                \
+    F(R, U64, layout, MAYBE, "generation that wrote its checkpoint")           \
+    F(R, FLAG, from_saved, MAYBE, "it begins from a checkpoint")               \
+    F(R, FLAG, composed, MAYBE, "which was composed of salvages")              \
+    F(R, ANY, harvest, MAYBE, "time that members have given (harvest_report)") \
+    F(R, ANY, speeds, MAYBE, "of nodes (balancing)")                           \
+    F(R, TEXT, over, MAYBE, "`done` or `stopped`")
+SKN_JSON_STRUCT(cli_journal_line, CLI_JOURNAL_LINE_FIELDS)
+/* clang-format on */
 
 /* { 0 } is closed. */
 typedef struct cli_run_journal {
@@ -36,7 +55,8 @@ typedef struct cli_run_journal {
 skn_status_t cli_run_journal_open(cli_run_journal_t *journal,
                                   const skn_model_t *model, skn_error_t *error);
 void cli_run_journal_close(cli_run_journal_t *journal);
-/* Adds `line` and releases it; it may be NULL (no memory). */
-void cli_run_journal_add(cli_run_journal_t *journal, json_t *line);
+/* Adds a line. */
+void cli_run_journal_add(cli_run_journal_t *journal,
+                         const cli_journal_line_t *line);
 
 #endif

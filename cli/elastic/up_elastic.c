@@ -13,7 +13,7 @@
 #include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
 #include "cli/elastic/harvest_report.h"
-#include "cli/elastic/member_worker.h"
+#include "cli/member/member_worker.h"
 #include "formats/text/json_text.h"
 #include "topology/config/shell_word.h"
 

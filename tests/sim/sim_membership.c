@@ -5,7 +5,7 @@
  *        sim_membership [--partial] --trace SEED
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as
- * cli/elastic/coordinator.c and cli/elastic/member.c do, in a simulated world:
+ * cli/elastic/coordinator.c and cli/member/member.c do, in a simulated world:
  * members die (some with their disks), come back, stop and continue, leave
  * (one, several or all at once, with their disks), lose lines in one direction
  * or both, find disks full; the coordinator dies between any two of its orders,

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include "cli/elastic/admission.h"
-#include "cli/base/control_messages.h"
-#include "formats/text/json_text.h"
 #include "tests/support/model_fixture.h"
 
 /* What no test waits for longer; a bound, not a measure. */
@@ -113,48 +111,55 @@ await(skn_control_t *control, skn_control_kind_t kind)
     return arrival;
 }
 
-/* Process k says hello; whether that is the member's word. */
+/* Process k sends hello; true if it counts as the member's message. NULL: the
+ * settings of the run. */
 static bool
 says_hello(scene_t *scene, int k, int incarnation, const char *settings,
            const char **news)
 {
     skn_error_t error = { 0 };
-    json_t *hello = json_pack("{ss si ss*}", "say", "hello", "incarnation",
-                              incarnation, "settings", settings);
+    const cli_control_message_t hello = {
+        .kind = CLI_CONTROL_HELLO,
+        .hello = { .version = CLI_CONTROL_VERSION,
+                   .incarnation = (uint64_t)incarnation,
+                   .settings =
+                       settings ? settings : scene->admission.settings },
+    };
     skn_status_t sent;
-    while ((sent = cli_control_send(scene->member[k], 0, json_incref(hello),
-                                    &error)) == SKN_BUSY)
+    while ((sent = cli_control_send(scene->member[k], 0, &hello, &error)) ==
+           SKN_BUSY)
         skn_control_wait(scene->member[k], NULL, 0, 20);
     cr_assert_eq(sent, SKN_OK, "%s", error.text);
-    json_decref(hello);
     skn_control_arrival_t arrival = await(scene->server, SKN_CONTROL_MESSAGE);
-    json_t *message = cli_control_read(arrival.frame, &error);
-    cr_assert(message, "%s", error.text);
-    bool taken = cli_admission_take(&scene->admission, &arrival, message,
+    cli_control_message_t message;
+    cr_assert_eq(cli_control_read(arrival.frame, &message, &error), SKN_OK,
+                 "%s", error.text);
+    bool taken = cli_admission_take(&scene->admission, &arrival, &message,
                                     scene->now_ns, news);
-    json_decref(message);
+    cli_control_message_fini(&message);
     if (taken)
         skn_membership_hello(scene->membership, 0, (uint64_t)incarnation, 0,
                              scene->now_ns);
     return taken;
 }
 
-/* What process k is told, an order. */
+/* The message that process k receives. */
 static void
-expect_order(scene_t *scene, int k, const char *order, int code,
-             const char *part)
+expect_message(scene_t *scene, int k, cli_control_kind_t kind, int code,
+               const char *part)
 {
     skn_error_t error = { 0 };
+    cli_control_message_t message;
     skn_control_arrival_t arrival =
         await(scene->member[k], SKN_CONTROL_MESSAGE);
-    json_t *message = cli_control_read(arrival.frame, &error);
-    cr_expect_str_eq(skn_json_word(message, "order"), order);
+    cr_assert_eq(cli_control_read(arrival.frame, &message, &error), SKN_OK,
+                 "%s", error.text);
+    cr_expect_eq(message.kind, kind);
     if (code > 0) {
-        cli_admission_refused(message, &error);
-        cr_expect_eq(skn_status_exit_code(error.status), code);
-        cr_expect(strstr(error.text, part), "%s", error.text);
+        cr_expect_eq(message.refuse.code, (uint64_t)code);
+        cr_expect(strstr(message.refuse.text, part), "%s", message.refuse.text);
     }
-    json_decref(message);
+    cli_control_message_fini(&message);
 }
 
 Test(admission, who_has_other_settings_is_refused_and_that_is_told_once)
@@ -165,14 +170,14 @@ Test(admission, who_has_other_settings_is_refused_and_that_is_told_once)
     cr_expect_not(says_hello(&scene, 0, 1, "train.seed 9\n", &news));
     cr_assert(news);
     cr_expect(strstr(news, "refused: node 'c' has another config"), "%s", news);
-    expect_order(&scene, 0, "refused", 78, "train.seed is 9 there");
+    expect_message(&scene, 0, CLI_CONTROL_REFUSE, 78, "train.seed is 9 there");
     news = NULL;
     cr_expect_not(says_hello(&scene, 1, 2, "train.seed 9\n", &news));
     cr_expect_null(news);
-    expect_order(&scene, 1, "refused", 78, "train.seed is 9 there");
+    expect_message(&scene, 1, CLI_CONTROL_REFUSE, 78, "train.seed is 9 there");
     cr_expect_not(says_hello(&scene, 1, 2, "\n", &news));
-    expect_order(&scene, 1, "refused", 76, "no known way");
-    cr_expect(says_hello(&scene, 1, 2, NULL, &news), "an older version");
+    expect_message(&scene, 1, CLI_CONTROL_REFUSE, 76, "no known way");
+    cr_expect(says_hello(&scene, 1, 2, NULL, &news));
     close_scene(&scene);
 }
 
@@ -192,15 +197,18 @@ Test(admission, a_second_process_waits_till_the_first_has_answered)
     scene_t scene;
     const char *news = NULL;
     uint32_t member;
+    cli_hello_t hello;
     open_scene(&scene);
     cr_expect(says_hello(&scene, 0, 1, NULL, &news));
     cr_expect_not(says_hello(&scene, 1, 2, NULL, &news));
     cr_expect_null(news);
-    cr_expect_null(cli_admission_next(&scene.admission, scene.now_ns, &member));
-    expect_order(&scene, 0, "who", 0, NULL);
+    cr_expect_not(
+        cli_admission_next(&scene.admission, scene.now_ns, &member, &hello));
+    expect_message(&scene, 0, CLI_CONTROL_IDENTIFY, 0, NULL);
     cr_expect_not(says_hello(&scene, 0, 1, NULL, &news));
     cr_assert(news);
-    expect_order(&scene, 1, "refused", 75, "is a member already, from 127.0.");
+    expect_message(&scene, 1, CLI_CONTROL_REFUSE, 75,
+                   "is a member already, from 127.0.");
     cr_expect(says_hello(&scene, 0, 1, NULL, &news), "as ever");
     close_scene(&scene);
 }
@@ -210,21 +218,22 @@ Test(admission, one_who_does_not_answer_is_asked_again)
     scene_t scene;
     const char *news = NULL;
     uint32_t member;
+    cli_hello_t hello;
     open_scene(&scene);
     cr_expect(says_hello(&scene, 0, 1, NULL, &news));
     cr_expect_not(says_hello(&scene, 1, 2, NULL, &news));
-    expect_order(&scene, 0, "who", 0, NULL);
+    expect_message(&scene, 0, CLI_CONTROL_IDENTIFY, 0, NULL);
     scene.now_ns += SECOND;
-    cr_expect_null(cli_admission_next(&scene.admission, scene.now_ns, &member));
-    expect_order(&scene, 0, "who", 0, NULL);
+    cr_expect_not(
+        cli_admission_next(&scene.admission, scene.now_ns, &member, &hello));
+    expect_message(&scene, 0, CLI_CONTROL_IDENTIFY, 0, NULL);
     /* ... until it is dead. */
     scene.now_ns += 4 * SECOND;
     skn_membership_tick(scene.membership, scene.now_ns);
-    json_t *hello = cli_admission_next(&scene.admission, scene.now_ns, &member);
-    cr_assert(hello);
+    cr_assert(
+        cli_admission_next(&scene.admission, scene.now_ns, &member, &hello));
     cr_expect_eq(member, 0);
-    cr_expect_eq(cli_control_number(hello, "incarnation"), 2);
-    json_decref(hello);
+    cr_expect_eq(hello.incarnation, 2);
     cr_expect(says_hello(&scene, 1, 2, NULL, &news));
     close_scene(&scene);
 }
@@ -234,15 +243,15 @@ Test(admission, a_second_process_is_let_in_when_the_firsts_line_has_ended)
     scene_t scene;
     const char *news = NULL;
     uint32_t member;
+    cli_hello_t hello;
     open_scene(&scene);
     cr_expect(says_hello(&scene, 0, 1, NULL, &news));
     cr_expect_not(says_hello(&scene, 1, 2, NULL, &news));
     skn_control_close(&scene.member[0]);
     (void)await(scene.server, SKN_CONTROL_LOST);
     cli_admission_lost(&scene.admission, 0);
-    json_t *hello = cli_admission_next(&scene.admission, scene.now_ns, &member);
-    cr_assert(hello);
-    json_decref(hello);
+    cr_assert(
+        cli_admission_next(&scene.admission, scene.now_ns, &member, &hello));
     cr_expect_null(news);
     close_scene(&scene);
 }

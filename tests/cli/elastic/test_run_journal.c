@@ -34,8 +34,9 @@ TestSuite(run_journal, .init = setup, .fini = teardown);
 static void
 add(const char *line)
 {
-    cli_run_journal_add(&journal, json_loads(line, 0, NULL));
-    cr_assert_eq(journal.broken.status, SKN_OK, "%s", journal.broken.text);
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_journal_add(journal.file, line, &error), SKN_OK, "%s",
+                 error.text);
 }
 
 static void
@@ -93,4 +94,37 @@ Test(run_journal, older_ones_do_not_say_which_and_it_is_the_newest)
     add("{\"over\":\"done\"}");
     read_again();
     cr_expect(journal.over);
+}
+
+Test(run_journal, what_is_written_is_read)
+{
+    json_t *members = json_pack("[ss]", "a", "b"),
+           *serving = json_pack("[s]", "a");
+    const cli_journal_line_t lines[] = {
+        { .generation = 4, .members = members, .serving = serving, .batch = 9 },
+        { .saved = 11, .generation = 4 },
+        { .over = "done" },
+    };
+    for (size_t k = 0; k < 3; k++)
+        cli_run_journal_add(&journal, &lines[k]);
+    cr_expect_eq(journal.broken.status, SKN_OK);
+    json_decref(members);
+    json_decref(serving);
+    read_again();
+    cr_expect_eq(journal.generation, 4);
+    cr_expect_eq(journal.members, 3);
+    cr_expect_eq(journal.serving, 1);
+    cr_expect_eq(journal.saved_batch, 11);
+    cr_expect_eq(journal.saved_in, 4);
+    cr_expect(journal.over);
+}
+
+Test(run_journal, a_line_with_a_value_of_the_wrong_type_is_an_error)
+{
+    skn_error_t error = { 0 };
+    add("{\"saved\":\"20\"}");
+    cli_run_journal_close(&journal);
+    cr_expect_neq(cli_run_journal_open(&journal, &model, &error), SKN_OK);
+    cr_expect(strstr(error.text, "'saved' is not an integer"), "%s",
+              error.text);
 }

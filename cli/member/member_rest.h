@@ -1,7 +1,7 @@
 /* member_rest.h - waits until the machine's memory suffices for a member again.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_ELASTIC_MEMBER_REST_H
-#define CLI_ELASTIC_MEMBER_REST_H
+#ifndef CLI_MEMBER_MEMBER_REST_H
+#define CLI_MEMBER_MEMBER_REST_H
 
 #include "cli/base/stop.h"
 #include "cli/base/verb.h"

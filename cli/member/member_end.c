@@ -1,18 +1,15 @@
 /* member_end.c - the last event and the exit code of `skein member`.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/elastic/member_end.h"
+#include "cli/member/member_end.h"
 
 #include <string.h>
 
 #include "cli/base/resume_command.h"
 #include "cli/base/events.h"
-#include "cli/base/control_messages.h"
-#include "formats/text/json_text.h"
 
 const char *
-cli_member_reason(const json_t *bye)
+cli_member_reason(const char *how)
 {
-    const char *how = skn_json_word(bye, "how");
     return strcmp(how, "stopped") == 0  ? "stopped"
            : strcmp(how, "failed") == 0 ? "failed"
                                         : "sent";

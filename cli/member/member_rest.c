@@ -1,6 +1,6 @@
 /* member_rest.c - waits until the machine's memory suffices for a member again.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/elastic/member_rest.h"
+#include "cli/member/member_rest.h"
 
 #include <errno.h>
 #include <poll.h>

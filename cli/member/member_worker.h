@@ -1,17 +1,16 @@
 /* member_worker.h - starts, reads and ends a member's worker for a generation.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_ELASTIC_MEMBER_WORKER_H
-#define CLI_ELASTIC_MEMBER_WORKER_H
-
-#include <jansson.h>
+#ifndef CLI_MEMBER_MEMBER_WORKER_H
+#define CLI_MEMBER_MEMBER_WORKER_H
 
 #include "cli/base/bar.h"
+#include "cli/control/control_messages.h"
 #include "cli/up/up.h"
 
 /* The time for a worker that was broken off to write its salvage: 97 MB took .3
  * s where a checkpoint of them did (decision 0012), and the coordinator waits
  * for 8 s (SKN_MEMBER_GATHER_MS). */
-#define CLI_WORKER_CUT_MS 5000u
+#define CLI_WORKER_SALVAGE_MS 5000u
 
 typedef struct cli_worker {
     cli_up_node_t node;          /* .process 0: none */
@@ -49,10 +48,10 @@ void cli_worker_fini(cli_worker_t *worker);
  * only once. */
 bool cli_worker_repeats(const char *name);
 
-/* Starts a worker by the order "start". No other worker may live. */
+/* Starts a worker by the message `start`. No other worker may live. */
 skn_status_t cli_worker_begin(cli_worker_t *worker,
                               const cli_worker_start_t *start,
-                              const json_t *order, skn_error_t *error);
+                              const cli_start_t *order, skn_error_t *error);
 /* Reads the worker's output and prints what is for people. True, once, when it
  * has ended: see cli_worker_ending. */
 bool cli_worker_turn(cli_worker_t *worker);
@@ -65,7 +64,7 @@ void cli_worker_look(cli_worker_t *worker);
 /* Renews its lease, to `until_ns` of the monotonic clock. */
 void cli_worker_feed(const cli_worker_t *worker, uint64_t until_ns);
 /* Asks it, the first time only, to stop at once and write its salvage, within
- * CLI_WORKER_CUT_MS. cli_worker_turn enforces the time. */
+ * CLI_WORKER_SALVAGE_MS. cli_worker_turn enforces the time. */
 void cli_worker_break(cli_worker_t *worker);
 /* Kills it and waits for its end; does nothing if there is none. */
 void cli_worker_kill(cli_worker_t *worker);

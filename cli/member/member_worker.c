@@ -1,8 +1,9 @@
 /* member_worker.c - starts, reads and ends a member's worker for a generation.
  *
  * The worker is `skein node`.  SPDX-License-Identifier: Apache-2.0 */
-#include "cli/elastic/member_worker.h"
+#include "cli/member/member_worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 #include "cli/base/follow.h"
 #include "cli/base/process.h"
-#include "cli/base/control_messages.h"
+#include "cli/control/held_list.h"
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/held.h"
 #include "formats/text/json_text.h"
@@ -55,114 +56,72 @@ cli_worker_fini(cli_worker_t *worker)
 /* --- the nodes of a generation -------------------------------------------- */
 
 /* Saves the key file of a node in a folder of this node; our own file stays
- * beside its secret half. */
+ * beside its secret half. `path` is "" for a node without a key. */
 static skn_status_t
-save_key(const cli_worker_start_t *start, const json_t *node, char *path,
+save_key(const cli_worker_start_t *start, const cli_node_t *node, char *path,
          size_t path_bytes, skn_error_t *error)
 {
-    const char *name = skn_json_word(node, "name");
-    const char *key = skn_json_word(node, "key");
     char folder[FOLDER_BYTES];
     int descriptor = -1;
     path[0] = '\0';
-    if (!skn_name_good(name))
-        return skn_fail(error, SKN_BAD_MESSAGE, "a node without a name");
-    if (!key[0])
+    if (!skn_name_good(node->name))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "start: '%.64s' cannot be the name of a node",
+                        node->name);
+    if (!node->key[0])
         return SKN_OK;
-    if (strcmp(name, start->node->name) == 0) {
+    if (strcmp(node->name, start->node->name) == 0) {
         (void)snprintf(path, path_bytes, "%s", start->node->key);
         return SKN_OK;
     }
     (void)snprintf(folder, sizeof(folder), "%s.keys", start->folder);
-    (void)snprintf(path, path_bytes, "%s/%s.key", folder, name);
+    (void)snprintf(path, path_bytes, "%s/%s.key", folder, node->name);
     skn_status_t status = skn_folder_create(folder, &descriptor, error);
     if (descriptor >= 0)
         (void)close(descriptor);
-    return status == SKN_OK ? skn_key_save_public(path, name, key, error)
-                            : status;
+    return status == SKN_OK
+               ? skn_key_save_public(path, node->name, node->key, error)
+               : status;
 }
 
-static bool
-is_plain(const char *text)
-{
-    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
-                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                             "0123456789_-.:/[]")] == '\0';
-}
-
-static void
-write_real(FILE *file, const char *name, const json_t *value)
-{
-    if (json_number_value(value) > 0) /* otherwise the default applies */
-        (void)skn_text_print(file, ", %s: %.9g", name,
-                             json_number_value(value));
-}
-
-static skn_status_t
-write_node(FILE *file, const cli_worker_start_t *start, const json_t *node,
-           bool first, skn_error_t *error)
+/* Makes nodes=[...], to be freed by the caller: the records of the message, in
+ * JSON, which YAML contains, with the paths of the keys. The first node
+ * leads. */
+static char *
+nodes_override(const cli_worker_start_t *start, const json_t *list,
+               bool *is_leader, skn_error_t *error)
 {
     char path[WORKER_PATH_BYTES];
-    const char *address = skn_json_word(node, "address");
-    const char *via = skn_json_word(node, "via");
-    json_t *cores = json_object_get(node, "cores");
-    uint64_t memory = cli_control_number(node, "memory");
-    skn_status_t status =
-        is_plain(address) && is_plain(via)
-            ? save_key(start, node, path, sizeof(path), error)
-            : skn_fail(error, SKN_BAD_MESSAGE, "an address that is none");
-    if (status != SKN_OK)
-        return status;
-    (void)fprintf(file, "%s{name: %s, ", first ? "" : ", ",
-                  skn_json_word(node, "name"));
-    if (address[0])
-        (void)fprintf(file, "address: \"%s\", ", address);
-    else if (via[0]) /* a single node has neither */
-        (void)fprintf(file, "via: \"%s\", ", via);
-    (void)fputs("key: ", file);
-    cli_json_string(path, file);
-    char *text = json_dumps(cores, JSON_ENCODE_ANY | JSON_COMPACT);
-    (void)fprintf(file, ", cores: %s", text ? text : "auto");
-    free(text);
-    if (memory > 0)
-        (void)fprintf(file, ", memory: %" PRIu64, memory);
-    write_real(file, "speed", json_object_get(node, "speed"));
-    write_real(file, "notice", json_object_get(node, "notice"));
-    if (json_is_true(json_object_get(node, "leaves")))
-        (void)fputs(", leaves: true", file);
-    (void)fputs("}", file);
-    return SKN_OK;
-}
-
-/* Makes nodes=[...], to be freed by the caller. The first node leads. */
-static char *
-nodes_override(const cli_worker_start_t *start, const json_t *nodes,
-               bool *leads, skn_error_t *error)
-{
-    char *text = NULL;
-    size_t bytes = 0, k;
-    const json_t *node;
+    size_t k;
+    const json_t *item;
+    json_t *nodes = json_array();
     skn_status_t status = SKN_OK;
-    FILE *file = open_memstream(&text, &bytes);
-    if (!file) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
-        return NULL;
-    }
-    *leads = strcmp(skn_json_word(json_array_get(nodes, 0), "name"),
-                    start->node->name) == 0;
-    (void)fputs("nodes=[", file);
-    json_array_foreach(nodes, k, node)
+    *is_leader = false;
+    json_array_foreach(list, k, item)
     {
+        cli_node_t node;
         if (status == SKN_OK)
-            status = write_node(file, start, node, k == 0, error);
+            status = skn_json_record_read(&cli_node_record, item, &node, error);
+        if (status == SKN_OK)
+            status = save_key(start, &node, path, sizeof(path), error);
+        if (status != SKN_OK)
+            break;
+        *is_leader =
+            *is_leader || (k == 0 && strcmp(node.name, start->node->name) == 0);
+        node.key = path;
+        (void)json_array_append_new(
+            nodes, skn_json_record_write(&cli_node_record, &node));
     }
-    (void)fputs("]", file);
-    if (fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
-    if (status == SKN_OK)
-        return text;
-    free(text);
-    return NULL;
+    char *json = status == SKN_OK ? skn_json_write(nodes, JSON_COMPACT) : NULL;
+    size_t bytes = sizeof("nodes=") + (json ? strlen(json) : 0);
+    char *text = json ? malloc(bytes) : NULL;
+    if (text)
+        (void)snprintf(text, bytes, "nodes=%s", json);
+    else if (status == SKN_OK)
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
+    free(json);
+    json_decref(nodes);
+    return text;
 }
 
 /* --- its command line ----------------------------------------------------- */
@@ -175,8 +134,9 @@ typedef struct worker_line {
 static void
 add(worker_line_t *line, const char *text)
 {
-    if (line->count + 1 < sizeof(line->argument) / sizeof(line->argument[0]))
-        line->argument[line->count++] = (char *)(uintptr_t)text;
+    assert(line->count + 1 <
+           sizeof(line->argument) / sizeof(line->argument[0]));
+    line->argument[line->count++] = (char *)(uintptr_t)text;
     line->argument[line->count] = NULL;
 }
 
@@ -189,22 +149,21 @@ add_two(worker_line_t *line, const char *option, const char *value)
 
 static skn_status_t
 exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
-            const json_t *order, const char *nodes, skn_error_t *error)
+            const cli_start_t *order, const char *nodes, skn_error_t *error)
 {
     char self[4096], number[32], copies[64];
     char from[64] = "none";
     worker_line_t line = { .count = 0 };
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
-    if (json_is_true(json_object_get(order, "saved")))
+    if (order->saved)
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
-                       cli_control_number(order, "batch"),
-                       cli_control_number(order, "layout"));
+                       order->batch, order->layout);
     char *path = skn_override_of("checkpoint.path", start->folder, error);
     if (!path)
         return error->status;
     (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",
-                   CLI_CONTROL_COPIES_MIN);
+                   CLI_COPIES_MIN);
     (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
     add(&line, self);
     add_two(&line, "node", start->node->name);
@@ -221,14 +180,14 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
             : start->model->train.reduction == SKN_REDUCTION_FIXED
                 ? PATIENCE_FIXED_S
                 : PATIENCE_S);
-    add_two(&line, "--run", skn_json_word(order, "run"));
+    add_two(&line, "--run", order->run);
     add_two(&line, "--generation", number);
     add_two(&line, "--from", from);
     for (size_t k = 0; cli_value_at(start->call, "override", k); k++)
         add_two(&line, "-o", cli_value_at(start->call, "override", k));
     add_two(&line, "-o", nodes);
     add_two(&line, "-o", path);
-    if (start->model->checkpoint.copies < CLI_CONTROL_COPIES_MIN)
+    if (start->model->checkpoint.copies < CLI_COPIES_MIN)
         add_two(&line, "-o", copies);
     skn_status_t status = cli_up_start(&worker->node, line.argument, error);
     free(path);
@@ -254,14 +213,13 @@ check_folder(const char *folder, const char *run, skn_error_t *error)
 
 skn_status_t
 cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
-                 const json_t *order, skn_error_t *error)
+                 const cli_start_t *order, skn_error_t *error)
 {
-    const char *manifest = skn_json_word(order, "manifest");
-    const char *run = skn_json_word(order, "run");
+    const char *manifest = order->manifest;
+    const char *run = order->run;
     skn_status_t (*take)(const char *, const char *, uint64_t, uint64_t,
                          const char *, size_t, skn_error_t *) =
-        json_is_true(json_object_get(order, "composed")) ? skn_held_compose
-                                                         : skn_held_adopt;
+        order->composed ? skn_held_compose : skn_held_adopt;
     skn_status_t status = SKN_OK;
     const uint64_t cpu_ns = worker->cpu_before_ns + worker->cpu_ns;
     const uint64_t sent_bytes = worker->sent_before_bytes + worker->sent_bytes;
@@ -272,8 +230,8 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->call = start->call;
     worker->bar = start->bar;
     worker->model = start->model;
-    worker->generation = cli_control_number(order, "generation");
-    worker->batch = cli_control_number(order, "batch");
+    worker->generation = order->generation;
+    worker->batch = order->batch;
     (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
     worker->node.name = worker->name;
     worker->node.ssh = "";
@@ -283,13 +241,12 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     if (status == SKN_OK)
         status = check_folder(start->folder, run, error);
     if (status == SKN_OK && manifest[0])
-        status = take(start->folder, run, cli_control_number(order, "batch"),
-                      cli_control_number(order, "layout"), manifest,
+        status = take(start->folder, run, order->batch, order->layout, manifest,
                       strlen(manifest), error);
     if (status != SKN_OK)
         return status;
-    char *nodes = nodes_override(start, json_object_get(order, "nodes"),
-                                 &worker->is_leader, error);
+    char *nodes =
+        nodes_override(start, order->nodes, &worker->is_leader, error);
     if (!nodes)
         return error->status;
     status = exec_worker(worker, start, order, nodes, error);
@@ -346,8 +303,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (busy_s > 0)
         worker->busy_ns = (uint64_t)(busy_s * 1e9);
     if (strcmp(name, "load") == 0) {
-        worker->load_us = cli_control_number(event, "busy_us");
-        worker->load_at_us = cli_control_number(event, "at_us");
+        worker->load_us = (uint64_t)skn_json_number(event, "busy_us");
+        worker->load_at_us = (uint64_t)skn_json_number(event, "at_us");
     }
     if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
@@ -525,7 +482,7 @@ cli_worker_break(cli_worker_t *worker)
     if (worker->node.process <= 0 || worker->break_ns > 0)
         return;
     end_with_others(worker);
-    worker->break_ns = skn_monotonic_ns() + CLI_WORKER_CUT_MS * 1000000ull;
+    worker->break_ns = skn_monotonic_ns() + CLI_WORKER_SALVAGE_MS * 1000000ull;
     cli_worker_feed(worker, CLI_FOLLOW_BREAK);
 }
 

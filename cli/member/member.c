@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,24 +18,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/elastic/admission.h"
 #include "cli/base/instance_lock.h"
 #include "cli/base/events.h"
-#include "cli/elastic/member_end.h"
-#include "cli/elastic/member_rest.h"
-#include "cli/elastic/member_worker.h"
+#include "cli/member/member_end.h"
+#include "cli/member/member_internal.h"
+#include "cli/member/member_rest.h"
 #include "cli/base/process.h"
-#include "cli/base/stop.h"
-#include "cli/base/control_messages.h"
 #include "cli/base/verbs.h"
 #include "formats/folder/folder_lock.h"
 #include "formats/text/json_text.h"
-#include "topology/elastic/membership.h"
 #include "topology/run/model_run.h"
 #include "topology/config/problems.h"
 #include "topology/model/settings.h"
 #include "transport/socket/clock.h"
-#include "transport/socket/reachability.h"
 
 #define MEMBER_TICK_MS 100
 /* The time to wait for the coordinator at the start. */
@@ -46,278 +40,43 @@
 /* The time for a worker to end after the end of the run. */
 #define MEMBER_FAREWELL_NS (15 * SKN_SECOND_NS)
 
-/* A node that only itself can test counts as missed so long after the end. */
-#define UNTRIED_NS (5 * SKN_SECOND_NS)
-
-/* Pulses that may be in flight; an answer to an older one renews no lease. */
-#define PULSES 32u
-/* After so many pulses, the last end and all else that holds are repeated. */
-#define ENDED_PULSES 4u
-
-typedef struct client {
-    const cli_call_t *call;
-    skn_model_t *model;
-    const skn_model_node_t *node;
-    skn_keys_t *own;
-    skn_control_t *control;
-    cli_worker_t worker;
-    char folder[SKN_TEXT_MAX + SKN_NAME_MAX + 2]; /* run folder of this node */
-    uint64_t incarnation;
-    char *settings; /* settings that the coordinator compares */
-    bool connected, ever_connected, leash;
-    bool greeted;       /* the coordinator has our hello */
-    bool leaving, over; /* leaving: on notice; over: dismissed */
-    bool run_done;      /* dismissed because the run is done */
-    const char *reason; /* why it leaves if the run is not done */
-    bool resting;       /* leaves to return memory, and comes back */
-    cli_stop_t stop;
-    int lock;
-    uint64_t opened_ns, pulse_ns, leave_ns, over_ns, saved_told;
-    /* When pulse k was sent, at k % PULSES; and the end of the lease. */
-    uint64_t pulse_count, sent_ns[PULSES], lease_ns;
-    uint32_t wait_s, grace_s;
-    json_t *ended;     /* the last `ended`, until the next start */
-    skn_error_t fault; /* our own failure, until the next start */
-    skn_reachability_t *probe;
-    uint64_t misses;   /* nodes that our worker did not hear */
-    bool has_missed;   /* misses were sent: repeat even an empty set */
-    uint64_t ended_ns; /* when the worker ended */
-    cli_bar_t bar;
-    skn_error_t error;
-} client_t;
-
-static bool
-say(client_t *member, json_t *message)
-{
-    skn_error_t nothing = { 0 };
-    return cli_control_send(member->control, 0, message, &nothing) == SKN_OK;
-}
-
-/* --- messages to the coordinator ----------------------------------------- */
-
-static uint64_t
-runs(const client_t *member)
-{
-    return member->worker.node.process > 0 ? member->worker.generation : 0;
-}
-
-static void
-say_misses(client_t *member)
-{
-    (void)say(member, json_pack("{ss so}", "say", "misses", "nodes",
-                                cli_node_names(member->model, member->misses)));
-}
-
-/* While a worker runs, it knows which nodes it hears; later, we dial these. */
-static void
-look_for_others(client_t *member)
-{
-    const cli_worker_t *worker = &member->worker;
-    uint64_t misses = member->misses;
-    if (cli_worker_lives(worker)) {
-        misses = worker->misses;
-    } else if (misses && member->probe) {
-        uint64_t undialled = skn_model_undialled(member->model);
-        skn_reachability_seek(member->probe, misses & ~undialled);
-        misses &= ~skn_reachability_found(member->probe);
-        if (skn_monotonic_ns() - member->ended_ns >= UNTRIED_NS)
-            misses &= ~undialled;
-    }
-    if (misses == member->misses)
-        return;
-    if (cli_worker_lives(worker) && member->probe)
-        skn_reachability_seek(member->probe, 0);
-    member->misses = misses;
-    member->has_missed = true;
-    say_misses(member);
-}
-
-/* Reports the nodes that were missed at the end, before the end itself. */
-static void
-keep_misses(client_t *member)
-{
-    const cli_worker_t *worker = &member->worker;
-    uint64_t misses = worker->node.failed ? worker->misses : 0;
-    member->ended_ns = skn_monotonic_ns();
-    if (misses == member->misses)
-        return;
-    member->misses = misses;
-    member->has_missed = true;
-    say_misses(member);
-}
-
-/* Repeats what an earlier coordinator process was sent. An open connection may
- * accept nothing for a moment. */
-static void
-say_hello(client_t *member)
-{
-    member->greeted =
-        say(member, json_pack("{ss si sI sI sI si ss}", "say", "hello",
-                              "version", CLI_CONTROL_VERSION, "incarnation",
-                              (json_int_t)member->incarnation, "generation",
-                              (json_int_t)runs(member), "newest",
-                              (json_int_t)member->worker.generation, "cores",
-                              (int)skn_model_cores_count(&member->node->cores),
-                              "settings", member->settings));
-    if (member->greeted && member->has_missed)
-        say_misses(member);
-    if (member->greeted && member->ended)
-        (void)say(member, json_incref(member->ended));
-    if (member->greeted && member->leaving)
-        (void)say(member, json_pack("{ss}", "say", "leaving"));
-}
-
-static void
-say_pulse(client_t *member, bool now)
-{
-    uint64_t time_ns = skn_monotonic_ns();
-    cli_worker_t *worker = &member->worker;
-    if (!now && time_ns - member->pulse_ns < SKN_MEMBER_PULSE_MS * 1000000ull)
-        return;
-    member->pulse_ns = time_ns;
-    if (!member->greeted)
-        say_hello(member);
-    member->sent_ns[++member->pulse_count % PULSES] = time_ns;
-    cli_worker_look(worker);
-    (void)say(
-        member,
-        json_pack("{ss sI sI sI sI sI sI sI sI sI sI}", "say", "pulse", "pulse",
-                  (json_int_t)member->pulse_count, "generation",
-                  (json_int_t)runs(member), "batch", (json_int_t)worker->batch,
-                  "worked", (json_int_t)worker->generation, "busy_ns",
-                  (json_int_t)worker->busy_ns, "cpu_ns",
-                  (json_int_t)(worker->cpu_before_ns + worker->cpu_ns),
-                  "sent_bytes",
-                  (json_int_t)(worker->sent_before_bytes + worker->sent_bytes),
-                  "load_us", (json_int_t)worker->load_us, "load_at_us",
-                  (json_int_t)worker->load_at_us, "room_bytes",
-                  (json_int_t)cli_control_room_bytes(member->folder)));
-    /* Everything is repeated: a connection that breaks loses what is on it. */
-    bool again = member->pulse_count % ENDED_PULSES == 0;
-    if (member->has_missed && again)
-        say_misses(member);
-    if (member->ended && again)
-        (void)say(member, json_incref(member->ended));
-    if (member->leaving && again)
-        (void)say(member, json_pack("{ss}", "say", "leaving"));
-    if (worker->saved_batch > member->saved_told)
-        member->fault.status = SKN_OK;
-    else if (worker->saved_batch == 0 || !again)
-        return;
-    member->saved_told = worker->saved_batch;
-    (void)say(member, json_pack("{ss sI sI}", "say", "saved", "generation",
-                                (json_int_t)worker->generation, "batch",
-                                (json_int_t)member->saved_told));
-}
-
-/* Prints a line for people about the state of this node. */
-__attribute__((format(printf, 2, 3))) static void
-tell(client_t *member, const char *format, ...)
-{
-    va_list arguments;
-    if (member->call->json)
-        return;
-    cli_bar_hide(&member->bar);
-    va_start(arguments, format);
-    (void)printf("%s ", member->node->name);
-    (void)skn_text_print_list(stdout, format, arguments);
-    (void)putchar('\n');
-    va_end(arguments);
-    (void)fflush(stdout);
-}
-
-/* Whether it is a failure of its own and not the echo of another member's. */
-static bool
-is_fault(const skn_error_t *error)
-{
-    return error->status != SKN_OK && !skn_membership_is_echo(error);
-}
-
-/* Prints our own failure: no other process may print it on this machine. */
-static void
-tell_failure(const client_t *member, const skn_error_t *error)
-{
-    if (!member->call->json && is_fault(error))
-        cli_warn(member->call, error->text, error->hint);
-}
-
-/* Prints a line, or the event `part`, for logs of several members. */
-static void
-tell_part(client_t *member, const char *how)
-{
-    tell(member, "%s generation %" PRIu64,
-         strcmp(how, "begins") == 0             ? "takes part in"
-         : strcmp(how, "failed") != 0           ? "is through with"
-         : is_fault(&member->worker.node.error) ? "fails in"
-                                                : "breaks off its part in",
-         member->worker.generation);
-    if (!member->call->json)
-        return;
-    (void)printf("{\"event\":\"part\",\"node\":\"%s\",\"generation\":%" PRIu64
-                 ",\"how\":\"%s\"}\n",
-                 member->node->name, member->worker.generation, how);
-    (void)fflush(stdout);
-}
-
-static void
-say_ended(client_t *member)
-{
-    const cli_worker_t *worker = &member->worker;
-    json_t *message = json_pack(
-        "{ss sI ss si ss ss}", "say", "ended", "generation",
-        (json_int_t)worker->generation, "how", cli_worker_ending(worker),
-        "code", skn_status_exit_code(worker->node.error.status), "text",
-        worker->node.error.text, "hint", worker->node.error.hint);
-    if (!worker->node.failed)
-        member->fault.status = SKN_OK;
-    else if (is_fault(&worker->node.error))
-        member->fault = worker->node.error;
-    say_pulse(member, true); /* reports what it saved, first */
-    keep_misses(member);
-    tell_part(member, cli_worker_ending(worker));
-    tell_failure(member, &worker->node.error);
-    json_decref(member->ended);
-    member->ended = message;
-    (void)say(member, json_incref(message));
-}
-
-/* --- orders -------------------------------------------------------------- */
+/* --- messages of the coordinator ----------------------------------------- */
 
 /* Renews the lease: it lasts for a time from the sending of the pulse on. */
 static void
-take_heard(client_t *member, uint64_t pulse)
+take_acknowledge(cli_client_t *member, const cli_control_message_t *message)
 {
+    uint64_t pulse = message->acknowledge.pulse;
     if (pulse == 0 || pulse > member->pulse_count ||
-        member->pulse_count - pulse >= PULSES)
+        member->pulse_count - pulse >= CLI_PULSES_MAX)
         return;
-    uint64_t lease_ns =
-        member->sent_ns[pulse % PULSES] + SKN_MEMBER_LEASE_MS * 1000000ull;
+    uint64_t lease_ns = member->sent_ns[pulse % CLI_PULSES_MAX] +
+                        SKN_MEMBER_LEASE_MS * 1000000ull;
     if (lease_ns > member->lease_ns)
         member->lease_ns = lease_ns;
     cli_worker_feed(&member->worker, member->lease_ns);
 }
 
 static void
-refuse_part(client_t *member, uint64_t generation, const skn_error_t *error)
+refuse_part(cli_client_t *member, uint64_t generation, const skn_error_t *error)
 {
     member->worker.generation = generation;
     member->worker.node.error = *error;
     member->worker.node.failed = true;
-    say_ended(member);
+    cli_client_send_ended(member);
 }
 
 static void
-begin(client_t *member, const json_t *order)
+take_start(cli_client_t *member, const cli_control_message_t *message)
 {
     skn_error_t error = { 0 };
-    uint64_t generation = cli_control_number(order, "generation");
+    uint64_t generation = message->start.generation;
     if (generation <= member->worker.generation)
         return; /* from a former coordinator */
     if (skn_monotonic_ns() >= member->lease_ns)
         return; /* it may be outdated; if not, it is repeated */
     cli_worker_kill(&member->worker);
-    json_decref(member->ended);
-    member->ended = NULL;
+    member->has_ended = false;
     member->fault.status = SKN_OK; /* forgiven by this start */
     member->saved_told = 0;
     const cli_worker_start_t start = {
@@ -327,58 +86,96 @@ begin(client_t *member, const json_t *order)
         .folder = member->folder,
         .bar = &member->bar,
     };
-    if (cli_worker_begin(&member->worker, &start, order, &error) == SKN_OK) {
+    if (cli_worker_begin(&member->worker, &start, &message->start, &error) ==
+        SKN_OK) {
         cli_worker_feed(&member->worker, member->lease_ns);
-        tell_part(member, "begins");
+        cli_client_print_part(member, "begins");
         return;
     }
     refuse_part(member, generation, &error);
 }
 
 static void
-take_order(client_t *member, const json_t *order)
+take_identify(cli_client_t *member, const cli_control_message_t *message)
 {
-    const char *what = skn_json_word(order, "order");
-    skn_error_t error = { 0 };
-    if (strcmp(what, "heard") == 0) {
-        take_heard(member, cli_control_number(order, "pulse"));
-    } else if (strcmp(what, "who") == 0) {
-        member->greeted = false;
-    } else if (strcmp(what, "ask") == 0) {
-        json_t *holds =
-            cli_holds(member->folder, json_object_get(order, "known"), &error);
-        if (!holds) {
-            cli_warn(member->call, error.text, error.hint);
-            holds = json_pack("{ss s[]}", "say", "holds", "checkpoints");
-        }
-        (void)say(member, holds);
-    } else if (strcmp(what, "start") == 0) {
-        begin(member, order);
-    } else if (strcmp(what, "pause") == 0) {
-        if (cli_control_number(order, "generation") == runs(member))
-            cli_up_stop(&member->worker.node);
-    } else if (strcmp(what, "abort") == 0) {
-        if (json_is_true(json_object_get(order, "cut")))
-            cli_worker_break(&member->worker);
-        else
-            cli_worker_kill(&member->worker);
-    } else if (strcmp(what, "refused") == 0) {
-        cli_admission_refused(order, &member->error);
-    } else if (strcmp(what, "bye") == 0) {
-        if (member->fault.status == SKN_OK &&
-            cli_control_number(order, "code") > 0)
-            cli_control_error(order, &member->fault);
-        member->over = true;
-        member->over_ns = skn_monotonic_ns();
-        member->run_done = strcmp(skn_json_word(order, "how"), "done") == 0;
-        if (!member->leaving)
-            member->reason = cli_member_reason(order);
-        cli_up_stop(&member->worker.node);
-    }
+    (void)message;
+    member->greeted = false;
 }
 
 static void
-refuse(client_t *member)
+take_list(cli_client_t *member, const cli_control_message_t *message)
+{
+    cli_client_send_inventory(member, message->list.known);
+}
+
+static void
+take_pause(cli_client_t *member, const cli_control_message_t *message)
+{
+    if (message->pause.generation == cli_client_generation(member))
+        cli_up_stop(&member->worker.node);
+}
+
+static void
+take_abort(cli_client_t *member, const cli_control_message_t *message)
+{
+    if (message->abort.salvage)
+        cli_worker_break(&member->worker);
+    else
+        cli_worker_kill(&member->worker);
+}
+
+static void
+take_refuse(cli_client_t *member, const cli_control_message_t *message)
+{
+    const cli_refuse_t *refuse = &message->refuse;
+    cli_control_error(refuse->code, refuse->text, refuse->hint, &member->error);
+    if (member->error.status == SKN_OK)
+        member->error.status = SKN_BAD_CONFIG;
+}
+
+static void
+take_dismiss(cli_client_t *member, const cli_control_message_t *message)
+{
+    const cli_dismiss_t *dismiss = &message->dismiss;
+    if (member->fault.status == SKN_OK && dismiss->code > 0)
+        cli_control_error(dismiss->code, dismiss->text, dismiss->hint,
+                          &member->fault);
+    member->over = true;
+    member->over_ns = skn_monotonic_ns();
+    member->run_done = strcmp(dismiss->how, "done") == 0;
+    if (!member->leaving)
+        member->reason = cli_member_reason(dismiss->how);
+    cli_up_stop(&member->worker.node);
+}
+
+static void
+take_message(cli_client_t *member, skn_frame_t frame)
+{
+    static void (*const take[CLI_CONTROL_KINDS])(
+        cli_client_t *, const cli_control_message_t *) = {
+        [CLI_CONTROL_ACKNOWLEDGE] = take_acknowledge,
+        [CLI_CONTROL_IDENTIFY] = take_identify,
+        [CLI_CONTROL_LIST] = take_list,
+        [CLI_CONTROL_START] = take_start,
+        [CLI_CONTROL_PAUSE] = take_pause,
+        [CLI_CONTROL_ABORT] = take_abort,
+        [CLI_CONTROL_REFUSE] = take_refuse,
+        [CLI_CONTROL_DISMISS] = take_dismiss,
+    };
+    cli_control_message_t message;
+    skn_error_t error = { 0 };
+    if (cli_control_read(frame, &message, &error) == SKN_OK) {
+        if (take[message.kind])
+            take[message.kind](member, &message);
+    } else if (!member->complained) {
+        member->complained = true; /* once a connection */
+        cli_warn(member->call, error.text, error.hint);
+    }
+    cli_control_message_fini(&message);
+}
+
+static void
+refuse(cli_client_t *member)
 {
     if (member->ever_connected)
         return; /* the coordinator may come back as it was */
@@ -393,33 +190,29 @@ refuse(client_t *member)
 }
 
 static void
-take_arrivals(client_t *member)
+take_arrivals(cli_client_t *member)
 {
     skn_control_arrival_t arrival;
     while (skn_control_take(member->control, &arrival)) {
-        skn_error_t error = { 0 };
-        json_t *order = NULL;
         switch (arrival.kind) {
         case SKN_CONTROL_CONNECTED:
-            tell(member, "is in line with the coordinator at %s",
-                 member->model->coordinator.address);
+            cli_client_print(member, "is in line with the coordinator at %s",
+                             member->model->coordinator.address);
             member->connected = member->ever_connected = true;
-            member->greeted = false;
-            say_pulse(member, true);
+            member->greeted = member->complained = false;
+            cli_client_pulse(member, true);
             break;
         case SKN_CONTROL_LOST:
             if (member->connected && !member->over)
-                tell(member, "has lost the coordinator, and dials it again");
+                cli_client_print(
+                    member, "has lost the coordinator, and dials it again");
             member->connected = false;
             break;
         case SKN_CONTROL_REFUSED:
             refuse(member);
             break;
         default:
-            order = cli_control_read(arrival.frame, &error);
-            if (order)
-                take_order(member, order);
-            json_decref(order);
+            take_message(member, arrival.frame);
         }
     }
 }
@@ -427,16 +220,16 @@ take_arrivals(client_t *member)
 /* --- leaving ------------------------------------------------------------- */
 
 static void
-leave(client_t *member, const char *reason)
+leave(cli_client_t *member, const char *reason)
 {
     if (member->leaving)
         return;
     member->leaving = true;
     member->reason = reason;
-    tell(member, "hands over what it has, and leaves");
+    cli_client_print(member, "hands over what it has, and leaves");
     member->leave_ns = skn_monotonic_ns();
     if (member->connected)
-        (void)say(member, json_pack("{ss}", "say", "leaving"));
+        cli_client_send_leaving(member);
     else
         member->over = true; /* there is no peer to hand over to */
 }
@@ -444,7 +237,7 @@ leave(client_t *member, const char *reason)
 /* Whether the member may come back: it returned its memory, handed over or used
  * up its grace, no end was requested, and the run is not over. */
 static bool
-may_return(const client_t *member)
+may_return(const cli_client_t *member)
 {
     return member->resting && !member->stop.asked_by &&
            !member->worker.noticed && !member->worker.done &&
@@ -452,14 +245,14 @@ may_return(const client_t *member)
 }
 
 static void
-take_signals(client_t *member)
+take_signals(cli_client_t *member)
 {
     if (cli_stop_take(&member->stop) != CLI_STOP_NOTHING)
         leave(member, "signal");
 }
 
 static void
-take_leash(client_t *member)
+take_leash(cli_client_t *member)
 {
     if (!cli_leash_is_gone())
         return;
@@ -469,7 +262,7 @@ take_leash(client_t *member)
 
 /* Whether the member has nothing left to do. */
 static bool
-is_over(client_t *member)
+is_over(cli_client_t *member)
 {
     uint64_t time_ns = skn_monotonic_ns();
     bool idle = !cli_worker_lives(&member->worker);
@@ -494,7 +287,7 @@ is_over(client_t *member)
 
 /* Kills a worker that outlives its lease, on its way to a marker. */
 static void
-see_to_lease(client_t *member)
+see_to_lease(cli_client_t *member)
 {
     if (!cli_worker_lives(&member->worker) || member->over ||
         skn_monotonic_ns() < member->lease_ns)
@@ -505,10 +298,10 @@ see_to_lease(client_t *member)
 }
 
 static void
-serve(client_t *member)
+serve(cli_client_t *member)
 {
-    tell(member, "looks for the coordinator at %s",
-         member->model->coordinator.address);
+    cli_client_print(member, "looks for the coordinator at %s",
+                     member->model->coordinator.address);
     while (!is_over(member)) {
         cli_up_node_t *node = &member->worker.node;
         struct pollfd polled[] = {
@@ -530,12 +323,12 @@ serve(client_t *member)
         if (member->worker.noticed || member->resting)
             leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
-            say_ended(member);
+            cli_client_send_ended(member);
         if (!member->leaving && cli_output_unread())
             leave(member, "unread");
-        look_for_others(member);
+        cli_client_check_reach(member);
         if (member->connected)
-            say_pulse(member, false);
+            cli_client_pulse(member, false);
     }
     cli_worker_kill(&member->worker);
     /* The run is over, or continues without us because of our own fault. */
@@ -547,7 +340,7 @@ serve(client_t *member)
 /* --- opening ------------------------------------------------------------- */
 
 static skn_status_t
-find_node(client_t *member, skn_error_t *error)
+find_node(cli_client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *name = member->call->operands[0];
@@ -577,7 +370,7 @@ find_node(client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_line(client_t *member, skn_error_t *error)
+open_line(cli_client_t *member, skn_error_t *error)
 {
     char server_key[SKN_KEY_TEXT_BYTES] = "";
     const skn_model_coordinator_t *coordinator = &member->model->coordinator;
@@ -600,7 +393,7 @@ open_line(client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_reach(client_t *member, skn_error_t *error)
+open_reach(cli_client_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *address[SKN_CLUSTER_NODES_MAX];
@@ -614,7 +407,7 @@ open_reach(client_t *member, skn_error_t *error)
 
 /* Two members of a name would displace each other again and again. */
 static skn_status_t
-be_alone(client_t *member, skn_error_t *error)
+be_alone(cli_client_t *member, skn_error_t *error)
 {
     char name[SKN_NAME_MAX + 16], hint[SKN_NAME_MAX + 80];
     (void)snprintf(name, sizeof(name), ".member-%.64s", member->node->name);
@@ -626,7 +419,7 @@ be_alone(client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-draw_incarnation(client_t *member, skn_error_t *error)
+draw_incarnation(cli_client_t *member, skn_error_t *error)
 {
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
         return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
@@ -636,7 +429,7 @@ draw_incarnation(client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_all(client_t *member, skn_error_t *error)
+open_all(cli_client_t *member, skn_error_t *error)
 {
     member->wait_s = MEMBER_WAIT_S;
     member->grace_s = GRACE_S_DEFAULT;
@@ -666,7 +459,7 @@ open_all(client_t *member, skn_error_t *error)
 }
 
 static bool
-rest(client_t *member, skn_error_t *error)
+rest(cli_client_t *member, skn_error_t *error)
 {
     skn_control_close(&member->control); /* no answer means absent */
     return cli_member_rest(member->call, member->model, &member->stop,
@@ -676,13 +469,12 @@ rest(client_t *member, skn_error_t *error)
 /* Begins as after a restart: the coordinator has given up the earlier
  * incarnation, or has itself ended because the run is over. */
 static skn_status_t
-begin_anew(client_t *member, skn_error_t *error)
+start_again(cli_client_t *member, skn_error_t *error)
 {
     cli_worker_fini(&member->worker);
     cli_worker_init(&member->worker);
     skn_keys_destroy(&member->own);
-    json_decref(member->ended);
-    member->ended = NULL;
+    member->has_ended = false;
     member->connected = member->ever_connected = member->greeted = false;
     member->leaving = member->over = member->resting = false;
     member->run_done = false;
@@ -695,26 +487,25 @@ begin_anew(client_t *member, skn_error_t *error)
 }
 
 static void
-serve_and_rest(client_t *member)
+serve_and_rest(cli_client_t *member)
 {
     skn_error_t error = { 0 };
     serve(member);
     while (may_return(member) && rest(member, &error) &&
-           begin_anew(member, &error) == SKN_OK)
+           start_again(member, &error) == SKN_OK)
         serve(member);
     if (error.status != SKN_OK && member->error.status == SKN_OK)
         member->error = error;
 }
 
 static void
-close_all(client_t *member)
+close_all(cli_client_t *member)
 {
     skn_control_close(&member->control);
     skn_reachability_destroy(&member->probe);
     cli_worker_fini(&member->worker);
     skn_keys_destroy(&member->own);
     skn_model_destroy(&member->model);
-    json_decref(member->ended);
     free(member->settings);
     cli_stop_close(&member->stop);
     skn_folder_lock_close(&member->lock);
@@ -726,7 +517,7 @@ member_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     const char *overrides[CLI_VALUES_MAX];
     skn_problems_t *problems = skn_problems_new(&error);
-    client_t *member = calloc(1, sizeof(*member));
+    cli_client_t *member = calloc(1, sizeof(*member));
     int code;
     if (!member || !problems) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a member");

@@ -1,0 +1,214 @@
+/* control_messages.h - declares the messages between a coordinator and its
+ * members, and sends and reads them.
+ *
+ * Each message is one JSON object of at most SKN_CONTROL_BYTES_MAX, on the
+ * connections of transport/socket/control.h. Its field `type` names it; its
+ * other fields are declared here, once: structs, checks and the table in
+ * docs/reference/elastic-protocol.md follow from these lists. The sender is
+ * identified by its key, never by the content.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_CONTROL_CONTROL_MESSAGES_H
+#define CLI_CONTROL_CONTROL_MESSAGES_H
+
+#include <jansson.h>
+
+#include "cli/base/verb.h"
+#include "formats/text/json_record.h"
+#include "topology/elastic/membership.h"
+#include "topology/model/model.h"
+#include "transport/socket/control.h"
+
+/* The version is raised when a message changes its meaning. Accepted versions
+ * range from the least one to the next one. */
+#define CLI_CONTROL_VERSION 3
+#define CLI_CONTROL_VERSION_MIN 3
+
+/* --- messages of a member ------------------------------------------------- */
+
+/* clang-format off */
+#define CLI_HELLO_FIELDS(F, L, R)                                              \
+    F(R, U64, version, ALWAYS, "of this protocol")                             \
+    F(R, U64, incarnation, ALWAYS, "random number of the process")             \
+    F(R, U64, generation, ALWAYS, "that its worker runs; 0: none")             \
+    F(R, U64, newest, ALWAYS, "generation that it ever took part in")          \
+    F(R, U64, cores, ALWAYS, "of its node")                                    \
+    F(R, TEXT, settings, ALWAYS, "training settings of its config, at most "   \
+      "64 KiB; the coordinator compares them")
+#define CLI_PULSE_FIELDS(F, L, R)                                              \
+    F(R, U64, pulse, ALWAYS, "number of this pulse")                           \
+    F(R, U64, generation, ALWAYS, "that its worker runs; 0: none")             \
+    F(R, U64, batch, ALWAYS, "last batch, if its worker leads")                \
+    F(R, U64, worked, ALWAYS, "generation of its newest worker")               \
+    F(R, U64, busy_ns, ALWAYS, "time of that in batches and evaluations, if "  \
+      "it leads")                                                              \
+    F(R, U64, cpu_ns, ALWAYS, "CPU time of all its workers")                   \
+    F(R, U64, sent_bytes, ALWAYS, "sent to other nodes by all its workers")    \
+    F(R, U64, load_us, ALWAYS, "time in which the worker's busiest core had "  \
+      "work")                                                                  \
+    F(R, U64, load_at_us, ALWAYS, "the worker's clock at that reading")        \
+    F(R, U64, room_bytes, ALWAYS, "free on its disk; 0: unknown")
+#define CLI_CHECKPOINT_FIELDS(F, L, R)                                         \
+    F(R, U64, batch, ALWAYS, "of the checkpoint")                              \
+    F(R, U64, layout, ALWAYS, "generation that wrote it")                      \
+    F(R, TEXT, seal, ALWAYS, "of its manifest")                                \
+    F(R, TEXT, run, ALWAYS, "id of its run")                                   \
+    F(R, FLAG, finished, ALWAYS, "the training was done")                      \
+    F(R, ANY, files, ALWAYS, "list of pairs: name, and whether it is here")    \
+    F(R, TEXT, manifest, MAYBE, "unless the coordinator knows the seal")
+#define CLI_INVENTORY_FIELDS(F, L, R)                                          \
+    L(R, cli_checkpoint, checkpoints, ALWAYS, "that it holds, newest first")   \
+    F(R, TEXT, salvage, MAYBE, "manifest of what it salvaged of a generation " \
+      "that broke off")
+#define CLI_SAVED_FIELDS(F, L, R)                                              \
+    F(R, U64, generation, ALWAYS, "that wrote the checkpoint")                 \
+    F(R, U64, batch, ALWAYS, "of the checkpoint, which is complete")
+#define CLI_UNREACHABLE_FIELDS(F, L, R)                                        \
+    F(R, TEXTS, nodes, ALWAYS, "that its worker has not heard for 4 s, or "    \
+      "that it could not reach since the worker ended")
+#define CLI_ENDED_FIELDS(F, L, R)                                              \
+    F(R, U64, generation, ALWAYS, "of the worker that ended")                  \
+    F(R, TEXT, how, ALWAYS, "`well`, `done`, `stopped` or `failed`")           \
+    F(R, U64, code, ALWAYS, "exit code of the failure; 0: none")               \
+    F(R, TEXT, text, ALWAYS, "of the failure")                                 \
+    F(R, TEXT, hint, ALWAYS, "what to do about it")
+
+/* --- messages of the coordinator ------------------------------------------ */
+
+#define CLI_ACKNOWLEDGE_FIELDS(F, L, R)                                        \
+    F(R, U64, pulse, ALWAYS, "number of the pulse; the lease counts from the " \
+      "time when it was sent")
+#define CLI_LIST_FIELDS(F, L, R)                                               \
+    F(R, TEXTS, known, ALWAYS, "seals of manifests that need not be sent")
+/* The fields are those of `nodes` in a model file (topology/model), but for
+ * `key`, which there is a path. */
+#define CLI_NODE_FIELDS(F, L, R)                                               \
+    F(R, TEXT, name, ALWAYS, "of the node")                                    \
+    F(R, TEXT, address, MAYBE, "tcp://host:port")                              \
+    F(R, TEXT, via, MAYBE, "node that relays to it if it has no address")      \
+    F(R, TEXT, key, MAYBE, "its public key")                                   \
+    F(R, ANY, cores, MAYBE, "`auto`, a number, or a list of cores")            \
+    F(R, U64, memory, MAYBE, "bytes that it may use")                          \
+    F(R, REAL, speed, MAYBE, "relative to the others")                         \
+    F(R, REAL, notice, MAYBE, "seconds in which it can leave")                 \
+    F(R, FLAG, leaves, MAYBE, "it only serves the checkpoint")
+#define CLI_START_FIELDS(F, L, R)                                              \
+    F(R, U64, generation, ALWAYS, "to start")                                  \
+    F(R, TEXT, run, ALWAYS, "id of the run")                                   \
+    F(R, U64, batch, ALWAYS, "with which it begins")                           \
+    F(R, U64, layout, ALWAYS, "generation that wrote the checkpoint")          \
+    F(R, FLAG, saved, ALWAYS, "begin from a checkpoint; false: from the seed") \
+    F(R, FLAG, composed, MAYBE, "`manifest` combines salvages and a "          \
+      "checkpoint")                                                            \
+    F(R, TEXT, manifest, MAYBE, "of that checkpoint")                          \
+    L(R, cli_node, nodes, ALWAYS, "that take part; the first one leads")
+#define CLI_PAUSE_FIELDS(F, L, R)                                              \
+    F(R, U64, generation, ALWAYS, "to end at its next marker")
+#define CLI_ABORT_FIELDS(F, L, R)                                              \
+    F(R, FLAG, salvage, ALWAYS, "first write the blocks that the worker owns")
+#define CLI_REFUSE_FIELDS(F, L, R)                                             \
+    F(R, U64, code, ALWAYS, "with which the member exits")                     \
+    F(R, TEXT, text, ALWAYS, "the reason")                                     \
+    F(R, TEXT, hint, ALWAYS, "what to do about it")
+#define CLI_DISMISS_FIELDS(F, L, R)                                            \
+    F(R, TEXT, how, ALWAYS, "the run is `done`, was `stopped`, has `failed`, " \
+      "or continues without the member (`left`)")                              \
+    F(R, U64, code, MAYBE, "exit code of the failure that made it leave")      \
+    F(R, TEXT, text, MAYBE, "of that failure")                                 \
+    F(R, TEXT, hint, MAYBE, "what to do about it")
+
+/* M(word, WORD, fields, when it is sent); B has no fields. */
+#define CLI_MEMBER_MESSAGES(M, B)                                              \
+    M(hello, HELLO, "after connecting, and when asked by `identify`")          \
+    M(pulse, PULSE, "every half second")                                       \
+    M(inventory, INVENTORY, "in answer to `list`")                             \
+    M(saved, SAVED, "when a checkpoint is complete, and every 2 s")            \
+    M(unreachable, UNREACHABLE, "when the set changes, and every 2 s")         \
+    M(ended, ENDED, "when its worker ends, and every 2 s until it starts "     \
+      "another one")                                                           \
+    B(leaving, LEAVING, "when it wants to leave, and every 2 s")
+#define CLI_COORDINATOR_MESSAGES(M, B)                                         \
+    M(acknowledge, ACKNOWLEDGE, "in answer to each `pulse`")                   \
+    B(identify, IDENTIFY, "to a member that was taken for dead or is not "     \
+      "admitted, and to check that one is alive; it answers with `hello`")     \
+    M(list, LIST, "before a generation; the answer is `inventory`")            \
+    M(start, START, "to each member of a new generation")                      \
+    M(pause, PAUSE, "to the leader of a generation")                           \
+    M(abort, ABORT, "to end a worker at once")                                 \
+    M(refuse, REFUSE, "in answer to the `hello` of a process that may not "    \
+      "join")                                                                  \
+    M(dismiss, DISMISS, "to a member that may end")
+
+#define CLI_CONTROL_STRUCT(word, WORD, when)                                   \
+    SKN_JSON_STRUCT(cli_##word, CLI_##WORD##_FIELDS)
+#define CLI_CONTROL_NOTHING(word, WORD, when)
+#define CLI_CONTROL_EXTERN(word, WORD, when)                                   \
+    extern const skn_json_record_t cli_##word##_record;
+#define CLI_CONTROL_MEMBER(word, WORD, when) cli_##word##_t word;
+#define CLI_CONTROL_KIND(word, WORD, when) CLI_CONTROL_##WORD,
+SKN_JSON_STRUCT(cli_checkpoint, CLI_CHECKPOINT_FIELDS)
+SKN_JSON_STRUCT(cli_node, CLI_NODE_FIELDS)
+CLI_MEMBER_MESSAGES(CLI_CONTROL_STRUCT, CLI_CONTROL_NOTHING)
+CLI_COORDINATOR_MESSAGES(CLI_CONTROL_STRUCT, CLI_CONTROL_NOTHING)
+extern const skn_json_record_t cli_checkpoint_record, cli_node_record;
+CLI_MEMBER_MESSAGES(CLI_CONTROL_EXTERN, CLI_CONTROL_NOTHING)
+CLI_COORDINATOR_MESSAGES(CLI_CONTROL_EXTERN, CLI_CONTROL_NOTHING)
+/* clang-format on */
+
+typedef enum cli_control_kind {
+    CLI_CONTROL_UNKNOWN, /* of a newer version: to be ignored */
+    CLI_MEMBER_MESSAGES(CLI_CONTROL_KIND, CLI_CONTROL_KIND)
+    CLI_COORDINATOR_MESSAGES(CLI_CONTROL_KIND,
+                             CLI_CONTROL_KIND) CLI_CONTROL_KINDS
+} cli_control_kind_t;
+
+/* A message; the member of its kind is valid. */
+typedef struct cli_control_message {
+    cli_control_kind_t kind;
+    json_t *owned; /* holds the texts and lists, or is NULL: the caller does */
+    union {
+        CLI_MEMBER_MESSAGES(CLI_CONTROL_MEMBER, CLI_CONTROL_NOTHING)
+        CLI_COORDINATOR_MESSAGES(CLI_CONTROL_MEMBER, CLI_CONTROL_NOTHING)
+    };
+} cli_control_message_t;
+
+/* The description of a kind: its word, when it is sent, and its fields (NULL:
+ * it has none). NULL for CLI_CONTROL_UNKNOWN. */
+typedef struct cli_control_description {
+    const char *word, *when;
+    const skn_json_record_t *record;
+    bool is_member; /* members send it */
+} cli_control_description_t;
+const cli_control_description_t *cli_control_describe(cli_control_kind_t kind);
+
+/* Reads a message, which may contain anything: SKN_BAD_MESSAGE. Closed by
+ * cli_control_message_fini, also after a failure. */
+skn_status_t cli_control_read(skn_frame_t frame, cli_control_message_t *message,
+                              skn_error_t *error);
+void cli_control_message_fini(cli_control_message_t *message);
+/* Writes a message as text, to be freed by the caller. NULL: no memory. */
+char *cli_control_write(const cli_control_message_t *message);
+/* Sends `message`, which remains the caller's. */
+skn_status_t cli_control_send(skn_control_t *control, uint32_t member,
+                              const cli_control_message_t *message,
+                              skn_error_t *error);
+
+/* Sets `error` to a failure that a message reports, in printable characters: it
+ * reaches terminals and logs. */
+void cli_control_error(uint64_t code, const char *text, const char *hint,
+                       skn_error_t *error);
+/* How a worker has ended; sets `error` for SKN_ENDING_FAILED, which is also the
+ * result for an unknown word. */
+skn_ending_t cli_control_ending(const cli_ended_t *ended, skn_error_t *error);
+
+/* Convert a set of the model's nodes to an array of their names, and back: bit
+ * k is node k. Unknown names are ignored. NULL if memory is short. */
+json_t *cli_node_names(const skn_model_t *model, uint64_t set);
+uint64_t cli_node_set(const skn_model_t *model, const json_t *names);
+
+/* Opens a member's connection to its coordinator, as skn_control_dial; warns at
+ * once if the host name is unknown. */
+skn_control_t *cli_control_dial(const cli_call_t *call,
+                                const skn_control_options_t *options,
+                                skn_error_t *error);
+
+#endif

@@ -1,0 +1,29 @@
+/* held_list.h - writes and reads the message `inventory`: the checkpoints in a
+ * node's run folder.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_CONTROL_HELD_LIST_H
+#define CLI_CONTROL_HELD_LIST_H
+
+#include "cli/control/control_messages.h"
+#include "formats/checkpoint/held.h"
+
+/* The least number of copies of each part of a checkpoint, whatever the file
+ * sets: any one folder may vanish. */
+#define CLI_COPIES_MIN 2
+
+/* The most checkpoints that a member reports, the newest ones. */
+#define CLI_HELD_MAX 16u
+
+/* Makes the message for the run folder at `path`, with the manifests of the
+ * checkpoints whose seal is not in the array `known`. Closed by
+ * cli_control_message_fini, also after a failure, when it lists nothing and
+ * `error` is set. */
+void cli_held_list_make(const char *path, const json_t *known,
+                        cli_control_message_t *message, skn_error_t *error);
+/* Reads its list, to be freed by skn_held_free. SKN_BAD_MESSAGE. */
+skn_status_t cli_held_list_read(const cli_inventory_t *inventory,
+                                skn_held_t **list, size_t *count,
+                                skn_error_t *error);
+/* The free space on the disk of a folder; 0: unknown. */
+uint64_t cli_room_bytes(const char *path);
+
+#endif

@@ -16,9 +16,8 @@ TestSuite(contract_coding, .init = set_up, .fini = tear_down, .timeout = 120);
     F(M, u32, columns, 100, "columns")                                         \
     F(M, f32s, value, SKN_RUN_MAX, "values")                                   \
     F(M, u32s, length, SKN_RUN_MAX, "lengths")
-#define CODED_rows(C)                                                          \
-    C(value, values, .columns = "columns", .lengths = "length",                \
-      .sparse = true)                                                          \
+#define CODED_rows(V, C)                                                       \
+    V(value, "columns", "length", true)                                        \
     C(length, small)
 SKN_MESSAGE_STRUCT(rows, FIELDS_rows)
 SKN_MESSAGE_SCHEMA_CODED(rows, "rows", 1011, FIELDS_rows, "r", CODED_rows)

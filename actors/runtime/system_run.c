@@ -345,8 +345,8 @@ drop_event(skn_system_t *system)
 }
 
 skn_status_t
-skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
-                      skn_error_t *error)
+skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
+                 skn_error_t *error)
 {
     system->begin_ns = skn_monotonic_ns();
     skn_status_t status = start_threads(system, error);
@@ -364,12 +364,6 @@ skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
     close_all(system);
     skn_status_t failure = skn_system_wait(system, error);
     return status != SKN_OK ? status : failure;
-}
-
-skn_status_t
-skn_system_start(skn_system_t *system, skn_error_t *error)
-{
-    return skn_system_start_told(system, NULL, NULL, error);
 }
 
 int

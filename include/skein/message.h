@@ -1,7 +1,7 @@
 /* message.h - declares a message once, as a table of fields.
  *
- * The table generates a struct and a schema; encode, decode, validate and print
- * follow the schema (transport/message/schema.c).
+ * The table generates a struct and a schema; encoding, decoding, validation and
+ * docs/reference/messages.md follow the schema (transport/message/schema.c).
  *
  *     #define FIELDS_word(F, M)                                   \
  *         F(M, str, text,  64,         "one word")                \

@@ -422,13 +422,6 @@ skn_balance_share(const skn_balance_t *balance, uint64_t set, uint32_t number)
     return all > 0 ? own->speed * own->cores / all : 0;
 }
 
-void
-skn_balance_set_speed(skn_balance_t *balance, uint32_t number, double speed)
-{
-    if (number < balance->count && speed >= SPEED_MIN && speed <= SPEED_MAX)
-        balance->node[number].speed = speed;
-}
-
 double
 skn_balance_busy(const skn_balance_t *balance, uint32_t number)
 {

@@ -56,7 +56,7 @@ bit(uint32_t member)
     return (uint64_t)1 << member;
 }
 
-/* a * b / c without overflow; b <= c. */
+/* a * b / c without overflow. */
 static uint64_t
 part(uint64_t a, uint64_t b, uint64_t c)
 {

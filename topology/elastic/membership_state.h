@@ -10,8 +10,7 @@
 #include "topology/elastic/membership.h"
 
 #define NS_PER_MS 1000000u
-/* No event gives more duties: a START, an ABORT and a message for each
- * member. */
+/* Duties that wait: a START, an ABORT and a message for each member. */
 #define ORDERS_MAX (4u * SKN_CLUSTER_NODES_MAX + 16u)
 
 typedef struct member_state {
@@ -92,8 +91,7 @@ lead_of(const skn_membership_t *membership)
     return skn_membership_lead(membership->members & ~membership->serving);
 }
 
-/* How long a member that failed `times` times in a row, 2 or more, stays
- * out. */
+/* How long a member that failed `times` times in a row stays out. */
 static inline uint64_t
 bar_ms(uint32_t times)
 {

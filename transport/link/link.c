@@ -40,17 +40,6 @@ skn_link_reason_name(skn_link_reason_t reason)
     return (size_t)reason < SKN_LINK_REASON_COUNT ? words[reason] : NULL;
 }
 
-const char *
-skn_link_state_name(skn_link_state_t state)
-{
-    static const char *const words[] = {
-#define S(name, word, text) word,
-        SKN_LINK_STATES(S)
-#undef S
-    };
-    return (size_t)state < SKN_LINK_STATE_COUNT ? words[state] : NULL;
-}
-
 /* --- life ---------------------------------------------------------------- */
 
 static bool

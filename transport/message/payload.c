@@ -73,8 +73,8 @@ class_of(size_t bytes)
     return bytes <= UINT64_C(384) << power ? 2 * power + 1 : 2 * power + 2;
 }
 
-/* A map of `bytes` (a multiple of 2 MiB) that starts at a huge page: one huge
- * page more is mapped, and the ends are unmapped. */
+/* A map of `bytes` that starts at a huge page: one huge page more is mapped,
+ * and the ends are unmapped. */
 static void *
 map_huge(size_t bytes)
 {

@@ -181,7 +181,7 @@ static void
 accept_one(skn_door_t *door, int descriptor)
 {
     skn_door_verdict_t verdict =
-        skn_watch_accept(door->parts.watch, descriptor, skn_monotonic_ms());
+        skn_watch_accept(door->parts.watch, descriptor);
     if (!atomic_load(&door->begun)) {
         door->canaries++;
         return;

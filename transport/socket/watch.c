@@ -27,7 +27,6 @@
 
 typedef struct watched_connection {
     int descriptor;
-    uint64_t since_ms;
     skn_watch_account_t account;
 } watched_connection_t;
 
@@ -224,7 +223,7 @@ skn_watch_close(skn_watch_t *watch, int descriptor)
 }
 
 skn_door_verdict_t
-skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
+skn_watch_accept(skn_watch_t *watch, int descriptor)
 {
     skn_door_verdict_t verdict = SKN_VERDICT_FAIR;
     (void)skn_watch_close(watch, descriptor); /* its end is reported later */
@@ -247,7 +246,7 @@ skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
     atomic_store_explicit(&watch->delivered[descriptor], 0,
                           memory_order_relaxed);
     watch->connection[watch->count++] =
-        (watched_connection_t){ descriptor, now_ms, { 0 } };
+        (watched_connection_t){ .descriptor = descriptor };
     return verdict;
 }
 

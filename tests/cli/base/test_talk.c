@@ -350,9 +350,9 @@ Test(talk, an_order_to_begin_has_the_manifest_that_was_chosen)
 Test(talk, speeds_outlive_a_coordinator)
 {
     double speeds[2] = { 0 };
-    skn_balance_t *balance = cli_balancing_new(&model, speeds, NULL);
+    double measured[2] = { 0.25, 0 };
+    skn_balance_t *balance = cli_balancing_new(&model, measured, NULL);
     cr_expect_eq(skn_balance_speed(balance, 1), 0.5, "as the file says");
-    skn_balance_set_speed(balance, 0, 0.25);
     json_t *object = cli_balancing_json(balance, &model);
     cli_balancing_read(object, &model, speeds);
     cr_expect_eq(speeds[0], 0.25);

@@ -95,6 +95,7 @@ send_some(skn_index_keeper_t *keeper, skn_actor_t *actor,
         skn_rows_get(view->rows, keeper->kernels, keeper->unit[k],
                      dirty->value.at + k * width);
     if (closes) {
+        assert(keeper->cursor == keeper->row_count);
         dirty->last = 1;
         place_order(keeper, dirty->batch, dirty->batch + keeper->lag);
     }
@@ -204,7 +205,7 @@ skn_index_keeper_adopt(skn_index_keeper_t *keeper, uint64_t batch,
     uint32_t count = due_count(keeper, batch);
     if (count == 0)
         return SKN_OK;
-    assert(count <= keeper->come);
+    assert(count <= keeper->come && keeper->come <= keeper->order_count);
     const skn_index_t *index = keeper->order[count - 1].index;
     skn_status_t status = kind->adopt(sampler, index, error);
     if (status != SKN_OK)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/cuts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ uint32_t
 skn_cuts_weighted(uint32_t units, uint32_t slices, uint32_t slice,
                   uint64_t before, uint64_t all)
 {
+    assert(slice <= slices && before <= all);
     uint32_t blocks = units / SKN_SLICE_COLUMNS;
     if (slice == slices)
         return units;
@@ -97,6 +99,8 @@ skn_cuts_fini(skn_cuts_t *cuts)
 uint32_t
 skn_cuts_width(const skn_cuts_t *cuts, uint32_t slice)
 {
+    assert(slice < cuts->slices &&
+           cuts->first[slice] <= cuts->first[slice + 1]);
     return cuts->first[slice + 1] - cuts->first[slice];
 }
 

@@ -63,6 +63,7 @@ close_all(skn_system_t *system)
 static void
 begin_all(skn_system_t *system)
 {
+    assert(!system->begun);
     system->begun = true;
     tell_all(system, SKN_PARCEL_START);
     if (system->here_count == 0)
@@ -82,6 +83,7 @@ end_unbegun(skn_system_t *system)
 static void
 take_ready(skn_system_t *system, uint32_t who)
 {
+    assert(who <= system->actor_count);
     if (who < system->actor_count &&
         ++system->ready_count == system->here_count && system->links) {
         system->wiring->link_driver->ready(system->links);
@@ -335,6 +337,7 @@ static void
 drop_event(skn_system_t *system)
 {
     skn_event_t *event = system->first_event;
+    assert(event);
     system->first_event = event->next;
     if (!system->first_event)
         system->last_event = &system->first_event;

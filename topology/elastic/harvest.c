@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/harvest.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ bit(uint32_t member)
 static uint64_t
 part(uint64_t a, uint64_t b, uint64_t c)
 {
+    assert(b <= c);
     return c == 0 ? 0 : (uint64_t)((unsigned __int128)a * b / c);
 }
 
@@ -77,6 +79,7 @@ static void
 join_old(skn_harvest_t *harvest)
 {
     uint32_t kept = 0;
+    assert(harvest->segment_count == SEGMENTS_MAX);
     for (uint32_t k = 0; k < SEGMENTS_MAX / 2; k += 2, kept++) {
         harvest->segment[kept].end = harvest->segment[k + 1].end;
         harvest->segment[kept].core_ns =
@@ -112,6 +115,7 @@ cut(skn_harvest_t *harvest, uint64_t batch)
         uint64_t first = harvest->segment_count > 1
                              ? harvest->segment[harvest->segment_count - 2].end
                              : 0;
+        assert(first < last->end);
         uint64_t above = first >= batch ? last->core_ns
                                         : part(last->core_ns, last->end - batch,
                                                last->end - first);

@@ -7,6 +7,8 @@
 #ifndef TOPOLOGY_ELASTIC_MEMBERSHIP_STATE_H
 #define TOPOLOGY_ELASTIC_MEMBERSHIP_STATE_H
 
+#include <assert.h>
+
 #include "topology/elastic/membership.h"
 
 #define NS_PER_MS 1000000u
@@ -95,6 +97,7 @@ lead_of(const skn_membership_t *membership)
 static inline uint64_t
 bar_ms(uint32_t times)
 {
+    assert(times >= 2);
     uint32_t doublings = times > 8 ? 6 : times - 2;
     uint64_t bar = (uint64_t)SKN_MEMBER_BAR_MS << doublings;
     return bar < SKN_MEMBER_BAR_MS_MAX ? bar : SKN_MEMBER_BAR_MS_MAX;

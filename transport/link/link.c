@@ -281,6 +281,8 @@ skn_link_acked_end(const skn_link_t *link)
 void
 skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error)
 {
+    assert(sound || error->status != SKN_OK);
+    assert(skn_receiving_credit(&link->receiving) >= link->said_credit);
     if (!sound && link->state != SKN_LINK_DEAD) {
         skn_error_t told = { 0 };
         (void)skn_fail(&told, error->status, "node '%s': %s", link->peer_name,
@@ -393,6 +395,7 @@ skn_link_due_ns(const skn_link_t *link, uint64_t now_ns)
 static void
 watch_silence(skn_link_t *link)
 {
+    assert(skn_link_is_open(link));
     uint64_t silent_ns =
         link->now_ns > link->heard_ns ? link->now_ns - link->heard_ns : 0;
     if (silent_ns >= link->options.silence_ns) {

@@ -8,6 +8,7 @@
  *                         <-  hello(b, a)   b heard a: a is established with b
  *     a: hello(a, b)      ->                b is established with a
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "transport/link/link_state.h"
@@ -38,6 +39,7 @@ void
 skn_link_die_of(skn_link_t *link, skn_refusal_t refusal,
                 const skn_error_t *error)
 {
+    assert(error->status != SKN_OK);
     link->failure = *error;
     if (link->failure.hint[0] == '\0')
         (void)skn_fail_hint(&link->failure, link->failure.status, "%s",

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/intake.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,7 @@ skn_intake_chunk(skn_intake_t *intake, skn_actor_t *actor,
         return status;
     if (intake->failure.status == SKN_OK)
         write_chunk(intake, shard, chunk);
+    assert(intake->complete < intake->owners);
     shard->complete = chunk->last;
     *all = chunk->last && ++intake->complete == intake->owners;
     intake->open = !*all;

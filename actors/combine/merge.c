@@ -11,6 +11,7 @@
 uint32_t
 skn_node_place(uint32_t level, uint32_t index)
 {
+    assert(level < 1u << (32 - INDEX_BITS) && index < 1u << INDEX_BITS);
     return level << INDEX_BITS | index;
 }
 
@@ -79,6 +80,7 @@ static skn_partial_t
 scratch_partial(const skn_merge_t *merge, uint32_t level,
                 const skn_partial_t *like)
 {
+    assert(level <= root_level(merge->leaf_count));
     float *at =
         merge->scratch + level * partial_floats(merge->rows, merge->columns);
     skn_partial_t partial = { 0 };

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/layer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static skn_status_t
 forward(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
         skn_error_t *error)
 {
+    assert(pass->phase == SKN_PASS_WAITING && layer->rows);
     size_t count = (size_t)pass->rows * layer->hidden.columns;
     skn_activation_t *activation =
         skn_actor_message(actor, &skn_activation_schema, &count, error);
@@ -135,6 +137,7 @@ static skn_status_t
 update(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
        skn_error_t *error)
 {
+    assert(pass->phase == SKN_PASS_LANDED && layer->rows);
     skn_gradient_t *gradient = layer->work->gradient(actor, layer, pass, error);
     if (!gradient)
         return SKN_NO_MEMORY;
@@ -220,6 +223,7 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_pass_t *pass,
      skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    assert(pass->phase == SKN_PASS_FLYING);
     pass->phase = SKN_PASS_LANDED;
     if (layer->work->landed)
         status = layer->work->landed(actor, layer, pass, error);

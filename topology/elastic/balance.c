@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/balance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -400,6 +401,7 @@ skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 void
 skn_balance_need(skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     balance->node[number].needed = true;
 }
 
@@ -408,6 +410,7 @@ skn_balance_need(skn_balance_t *balance, uint32_t number)
 double
 skn_balance_speed(const skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     return balance->node[number].speed;
 }
 
@@ -425,6 +428,7 @@ skn_balance_share(const skn_balance_t *balance, uint64_t set, uint32_t number)
 double
 skn_balance_busy(const skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     return balance->node[number].busy;
 }
 

@@ -191,6 +191,7 @@ void
 skn_harvest_hello(skn_harvest_t *harvest, uint32_t member, uint64_t incarnation,
                   uint32_t cores, uint64_t now_ns)
 {
+    assert(member < harvest->count);
     seat_t *seat = &harvest->seat[member];
     if (harvest->over)
         return;
@@ -245,6 +246,7 @@ void
 skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
                   const skn_harvest_pulse_t *pulse, uint64_t now_ns)
 {
+    assert(member < harvest->count);
     seat_t *seat = &harvest->seat[member];
     if (!seat->here || harvest->over)
         return;
@@ -267,6 +269,7 @@ skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
 void
 skn_harvest_notice(skn_harvest_t *harvest, uint32_t member)
 {
+    assert(member < harvest->count);
     harvest->seat[member].leaving = true;
 }
 
@@ -274,6 +277,7 @@ void
 skn_harvest_failure(skn_harvest_t *harvest, uint32_t member,
                     uint64_t generation)
 {
+    assert(member < harvest->count);
     if (harvest->over || generation != harvest->generation ||
         !(harvest->set & bit(member)))
         return;

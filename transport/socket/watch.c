@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/watch.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* netinet/tcp.h is older */
@@ -199,6 +200,7 @@ shut_down(const skn_watch_t *watch, int descriptor)
 static void
 forget(skn_watch_t *watch, size_t k)
 {
+    assert(k < watch->count);
     watch->count--;
     memmove(&watch->connection[k], &watch->connection[k + 1],
             (watch->count - k) * sizeof(*watch->connection));

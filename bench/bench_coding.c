@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "actors/protocol/messages.h"
+#include "tests/support/coding_words.h"
+#include "tests/support/flat.h"
 #include "transport/message/coding.h"
 
 #define SAMPLES 1024u
@@ -87,21 +89,21 @@ run_message(const skn_schema_t *schema, void *message, size_t message_bytes,
     double roof = (double)message_bytes / copy.median_ns;
     for (; link.coding < SKN_CODING_COUNT; link.coding++) {
         snprintf(name, sizeof name, "encode/%s/%s/%s", schema->name,
-                 skn_coding_word(link.coding), kernels->isa);
+                 coding_word(link.coding), kernels->isa);
         if (!strstr(name, wanted))
             continue;
         bench_line(name, bench_measure(call_encode, &link),
                    (double)message_bytes, "GB/s", roof);
         call_encode(&link);
-        size_t bytes = skn_wire_flat_bytes(&link.wire);
+        size_t bytes = flat_bytes_of(&link.wire);
         void *flat = malloc(bytes);
         if (!flat)
             stop("no memory");
-        skn_wire_flatten(&link.wire, flat);
+        flat_write(&link.wire, flat);
         if (skn_wire_split(flat, bytes, &link.wire, NULL) != SKN_OK)
             stop("flat frames were refused");
         snprintf(name, sizeof name, "decode/%s/%s/%s", schema->name,
-                 skn_coding_word(link.coding), kernels->isa);
+                 coding_word(link.coding), kernels->isa);
         bench_line(name, bench_measure(call_decode, &link),
                    (double)message_bytes, "GB/s", roof);
         printf("%-44s %12zu bytes, %.1f a sample, %.1f%% of %zu\n", "  frames",

@@ -2,7 +2,6 @@
  *
  * They come from the same tables that parse the options, as --help does.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/man.h"
 
 #include <errno.h>
 #include <string.h>
@@ -86,8 +85,8 @@ put_exit_codes(const cli_verb_t *verb, FILE *file)
                     file);
 }
 
-void
-cli_man_verb(const cli_verb_t *verb, FILE *file)
+static void
+print_verb(const cli_verb_t *verb, FILE *file)
 {
     char name[64];
     (void)snprintf(name, sizeof(name), "skein-%s", verb->name);
@@ -110,8 +109,8 @@ cli_man_verb(const cli_verb_t *verb, FILE *file)
     (void)fputs(".BR skein (1)\n", file);
 }
 
-void
-cli_man_all(FILE *file)
+static void
+print_all(FILE *file)
 {
     put_head("skein", "trains networks with enormous output layers, as actors",
              file);
@@ -143,9 +142,9 @@ write_page(const char *folder, const cli_verb_t *verb, skn_error_t *error)
         return skn_fail(error, SKN_CANNOT_CREATE, "%.400s: %s", path,
                         strerror(errno));
     if (verb)
-        cli_man_verb(verb, file);
+        print_verb(verb, file);
     else
-        cli_man_all(file);
+        print_all(file);
     bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed)
         return skn_fail(error, SKN_STORAGE, "%.400s: %s", path,
@@ -169,12 +168,12 @@ man_run(const cli_call_t *call)
     if (cli_value(call, "write"))
         return write_pages(call, cli_value(call, "write"));
     if (call->operand_count == 0) {
-        cli_man_all(stdout);
+        print_all(stdout);
         return 0;
     }
     for (size_t k = 0; cli_verbs[k]; k++)
         if (strcmp(cli_verbs[k]->name, call->operands[0]) == 0) {
-            cli_man_verb(cli_verbs[k], stdout);
+            print_verb(cli_verbs[k], stdout);
             return 0;
         }
     skn_error_t error = { 0 };

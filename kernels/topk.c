@@ -86,10 +86,3 @@ skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels, const float *x,
         length = 2 * length < SCAN_MAX ? 2 * length : SCAN_MAX;
     }
 }
-
-void
-skn_topk_merge(skn_topk_t *topk, const skn_topk_t *other)
-{
-    for (uint32_t i = 0; i < other->count; i++)
-        skn_topk_offer(topk, other->value[i], other->id[i]);
-}

@@ -28,7 +28,5 @@ void skn_topk_offer(skn_topk_t *topk, float value, uint32_t id);
 void skn_topk_scan(skn_topk_t *topk, const skn_kernels_t *kernels,
                    const float *x, size_t n, const uint32_t *id,
                    uint32_t first_id);
-/* Offers the values that `other` kept: the best of two shards. */
-void skn_topk_merge(skn_topk_t *topk, const skn_topk_t *other);
 
 #endif

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/fetcher.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,7 @@ ask(skn_fetcher_t *fetcher, skn_actor_t *actor, skn_pending_t *pending,
         fetcher->holders[file] & ~pending->refused & ~bit_of(fetcher->node);
     if (!able)
         return fail_piece(fetcher, pending, error);
+    assert(fetcher->nodes == 64 || able >> fetcher->nodes == 0);
     uint32_t holder = (uint32_t)(fetcher->next_ticket % fetcher->nodes);
     while (!(able & bit_of(holder)))
         holder = (holder + 1) % fetcher->nodes;
@@ -191,6 +193,7 @@ ask_all(skn_fetcher_t *fetcher, skn_actor_t *actor, const skn_pending_t *wanted,
 {
     uint64_t wide = SKN_PART_BYTES / element;
     uint64_t columns = wanted->columns < wide ? wanted->columns : wide;
+    assert(columns > 0);
     uint64_t rows = wide / columns;
     skn_status_t status = SKN_OK;
     for (uint64_t r = 0; r < wanted->rows && status == SKN_OK; r += rows)
@@ -371,6 +374,7 @@ skn_fetcher_take(skn_fetcher_t *fetcher, skn_actor_t *actor,
     else {
         copy_out(pending->to, pending->stride_bytes, fetched->bytes.at,
                  row_bytes, pending->rows, row_bytes);
+        assert(*pending->waiting > 0 && fetcher->count > 0);
         --*pending->waiting;
         pending->ticket = 0;
         fetcher->count--;

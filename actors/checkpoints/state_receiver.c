@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/state_receiver.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,7 @@ skn_state_receiver_chunk(skn_state_receiver_t *receiver, skn_actor_t *actor,
         return status;
     if (receiver->failure.status == SKN_OK)
         write_chunk(receiver, shard, chunk);
+    assert(receiver->complete < receiver->owners);
     shard->complete = chunk->last;
     *all = chunk->last && ++receiver->complete == receiver->owners;
     receiver->open = !*all;

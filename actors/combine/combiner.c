@@ -15,6 +15,7 @@
  *
  * This file owns: the parts that wait for others of their batch.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,7 @@ send_slice(skn_actor_t *actor, combiner_t *combiner, flight_t *flight,
     if (flight->share_count[slice] < shards || !shares[0].message ||
         (shares[0].normalised && flight->partition_count < shards))
         return SKN_OK;
+    assert(flight->used && flight->sent_count < combiner->slicing.slices);
     skn_status_t status = skn_combining_shares(
         &combiner->combining, actor, shares, flight->partitions, error);
     drop_slice(combiner, flight, slice);

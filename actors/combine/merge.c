@@ -11,6 +11,7 @@
 uint32_t
 skn_node_place(uint32_t level, uint32_t index)
 {
+    assert(level < 1u << (32 - INDEX_BITS) && index < 1u << INDEX_BITS);
     return level << INDEX_BITS | index;
 }
 
@@ -79,6 +80,7 @@ static skn_partial_t
 scratch_partial(const skn_merge_t *merge, uint32_t level,
                 const skn_partial_t *like)
 {
+    assert(level <= root_level(merge->leaf_count));
     float *at =
         merge->scratch + level * partial_floats(merge->rows, merge->columns);
     skn_partial_t partial = { 0 };
@@ -125,9 +127,9 @@ add_row(const skn_merge_t *merge, skn_partial_t *into,
                          columns);
 }
 
-void
-skn_partial_add(const skn_merge_t *merge, skn_partial_t *into,
-                const skn_partial_t *other)
+static void
+add_partial(const skn_merge_t *merge, skn_partial_t *into,
+            const skn_partial_t *other)
 {
     size_t cells = row_at(merge, merge->rows);
     if (into->greatest)
@@ -152,7 +154,7 @@ leaves(const skn_merge_t *merge, uint32_t level, uint32_t index,
         return; /* no right child: the node equals its left one */
     skn_partial_t right = scratch_partial(merge, level - 1, into);
     leaves(merge, level - 1, 2 * index + 1, leaf, source, &right);
-    skn_partial_add(merge, into, &right);
+    add_partial(merge, into, &right);
 }
 
 void
@@ -235,7 +237,7 @@ received(const skn_merge_t *merge, uint32_t level, uint32_t index,
     skn_partial_t right = scratch_partial(merge, level - 1, into);
     if (!received(merge, level - 1, 2 * index + 1, nodes, node_count, &right))
         return false;
-    skn_partial_add(merge, into, &right);
+    add_partial(merge, into, &right);
     return true;
 }
 

@@ -78,8 +78,4 @@ bool skn_merge_node(const skn_merge_t *merge, uint32_t place,
                     const skn_tree_node_t *nodes, size_t node_count,
                     skn_partial_t *into);
 
-/* into = into + other, in that order. */
-void skn_partial_add(const skn_merge_t *merge, skn_partial_t *into,
-                     const skn_partial_t *other);
-
 #endif

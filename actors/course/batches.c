@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/batches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ transpose(skn_batches_t *batches, skn_batch_t *batch)
     offset[0] = 0;
     for (size_t k = 0; k < distinct; k++)
         batches->place[batch->distinct.at[k]] = 0;
+    assert(offset[distinct] == total);
     batch->distinct.count = distinct;
     batch->distinct_offset.count = distinct + 1;
 }

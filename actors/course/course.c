@@ -8,6 +8,7 @@
  * batches below `batch`. Times come from clock messages; evaluations are
  * subtracted.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "actors/protocol/kinds.h"
@@ -115,6 +116,7 @@ next_span(skn_actor_t *actor, course_t *course, skn_error_t *error)
     }
     if (end > course->total_batches)
         end = course->total_batches;
+    assert(!course->training && end > first);
     course->span_end = end;
     course->training = true;
     skn_throughput_work(&course->throughput, skn_actor_time_ns(actor));
@@ -158,6 +160,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &course->progress;
+    assert(!course->saving && !course->training);
     course->throughput.told_ns = 0;
     course->saving = skn_actor_set_saving(actor, true);
     skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
@@ -371,6 +374,7 @@ static skn_status_t
 evaluate(skn_actor_t *actor, course_t *course, skn_purpose_t purpose,
          skn_error_t *error)
 {
+    assert(!course->is_evaluating && !course->training);
     course->throughput.told_ns = 0;
     course->evaluating = purpose;
     course->pass_halves = 0;

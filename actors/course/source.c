@@ -14,6 +14,8 @@
  * batches from their own copy of the data on request. The gate is (52) of
  * docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "actors/course/batches.h"
 #include "actors/protocol/kinds.h"
 #include "actors/combine/rounding.h"
@@ -41,6 +43,7 @@ issue(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
         .data = source->batches.data_hash,
     };
     skn_status_t status = SKN_OK;
+    assert(source->next - source->low <= SKN_ISSUED_MAX + 1);
     source->applied[issue.batch % (SKN_ISSUED_MAX + 1)] = 0;
     if (skn_actor_receivers(actor, &skn_issue_schema) > 0)
         status = skn_actor_send(actor, &skn_issue_schema, &issue, error);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/layer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static skn_status_t
 forward(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         skn_error_t *error)
 {
+    assert(flight->phase == SKN_FLIGHT_WAITING && layer->rows);
     size_t count = (size_t)flight->rows * layer->hidden.columns;
     skn_activation_t *activation =
         skn_actor_message(actor, &skn_activation_schema, &count, error);
@@ -136,6 +138,7 @@ static skn_status_t
 update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
        skn_error_t *error)
 {
+    assert(flight->phase == SKN_FLIGHT_BACK && layer->rows);
     skn_gradient_t *gradient =
         layer->work->gradient(actor, layer, flight, error);
     if (!gradient)
@@ -222,6 +225,7 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
      skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    assert(flight->phase == SKN_FLIGHT_ABOVE);
     flight->phase = SKN_FLIGHT_BACK;
     if (layer->work->landed)
         status = layer->work->landed(actor, layer, flight, error);

@@ -88,11 +88,13 @@ send_end(skn_links_t *links, skn_export_t *gate, skn_error_t *error)
 static void
 note_credit(skn_links_t *links, const skn_parcel_t *parcel)
 {
+    assert(parcel->slot < links->ports->landing_count);
     skn_landing_t *landing = &links->ports->landings[parcel->slot];
     skn_import_t *import = &links->ports->imports[landing->import];
     landing->returned += parcel->number;
     if (!import->owes) {
         import->owes = true;
+        assert(links->owing_count < links->ports->import_count);
         links->owing[links->owing_count++] = landing->import;
     }
 }
@@ -109,6 +111,7 @@ skn_links_give_credit(skn_links_t *links, skn_error_t *error)
              at = ports->landings[at].next)
             if (ports->landings[at].returned < least)
                 least = ports->landings[at].returned;
+        assert(import->owes && least >= import->granted);
         import->owes = false;
         if (least == import->granted || import->ended || links->finishing)
             continue;
@@ -129,6 +132,7 @@ skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
 {
     switch (parcel->type) {
     case SKN_PARCEL_MESSAGE:
+        assert(parcel->slot < links->ports->export_count);
         return send_message(links, &links->ports->exports[parcel->slot],
                             parcel->pointer, error);
     case SKN_PARCEL_END:
@@ -184,6 +188,7 @@ land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
      const void *message, uint64_t number, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    assert(import->landing_count > 0);
     if (message)
         skn_payload_keep_many(message, import->landing_count - 1);
     for (uint32_t at = import->first_landing; at != SKN_PORT_NONE;) {

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/arrivals.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "actors/protocol/workspace.h"
@@ -82,6 +83,7 @@ skn_arrivals_next(skn_arrivals_t *arrivals)
 void
 skn_arrival_end(skn_arrival_t *arrival)
 {
+    assert(arrival->used);
     arrival->labels = NULL;
     arrival->used = false;
 }

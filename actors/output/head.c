@@ -270,6 +270,7 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     slice.logit = slice.exp = flight->logit + flight->group_logit[g];
     if (!head->fixed)
         return slice;
+    assert(leaf >= head->row_first / head->block_rows);
     uint32_t row = leaf * head->block_rows - head->row_first;
     slice.first = skn_head_lower_bound(units, group->unit_count, row);
     slice.count =

@@ -13,6 +13,7 @@
  * (head.c), messages to other shards (share.c), the order of batches (turns.c),
  * the update rule (updater.c).
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,7 @@ forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
 {
     skn_flight_t *flight = flight_of(output, arrival->batch);
     float *hidden = flight->hidden;
+    assert(!flight->labels && output->head.rows);
     flight->hidden = arrival->hidden; /* swapped instead of copied */
     arrival->hidden = hidden;
     flight->labels = arrival->labels;
@@ -164,6 +166,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
        skn_error_t *error)
 {
     skn_head_t *head = &output->head;
+    assert(flight->labels && head->rows);
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
     skn_gradient_t *gradient =

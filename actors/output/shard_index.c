@@ -95,6 +95,7 @@ send_some(skn_shard_index_t *index, skn_actor_t *actor,
         skn_rows_get(view->rows, index->kernels, index->unit[k],
                      dirty->value.at + k * width);
     if (is_last) {
+        assert(index->cursor == index->row_count);
         dirty->last = 1;
         place_request(index, dirty->batch, dirty->batch + index->lag);
     }
@@ -204,7 +205,7 @@ skn_shard_index_adopt(skn_shard_index_t *index, uint64_t batch,
     uint32_t count = due_count(index, batch);
     if (count == 0)
         return SKN_OK;
-    assert(count <= index->come);
+    assert(count <= index->come && index->come <= index->request_count);
     const skn_index_t *built = index->request[count - 1].index;
     skn_status_t status = kind->adopt(sampler, built, error);
     if (status != SKN_OK)

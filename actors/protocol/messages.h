@@ -335,27 +335,26 @@ typedef enum skn_keeping {
 
 /* Fields that a link codes: see skein/message.h. Partitions are not coded: an
  * error in m or z would affect every gradient. */
-#define SKN_CODED_batch(C)                                                     \
+#define SKN_CODED_batch(V, C)                                                  \
     C(offset, ascending)                                                       \
     C(feature, ascending)                                                      \
     C(distinct, small)                                                         \
     C(distinct_offset, ascending)                                              \
     C(sample, ascending)
-#define SKN_CODED_labels(C)                                                    \
+#define SKN_CODED_labels(V, C)                                                 \
     C(offset, ascending)                                                       \
     C(label, ascending)                                                        \
     C(distinct, ascending)
-#define SKN_CODED_activation(C)                                                \
-    C(value, values, .columns = "columns", .sparse = true)
-#define SKN_CODED_output_gradient(C)                                           \
+#define SKN_CODED_activation(V, C) V(value, "columns", NULL, true)
+#define SKN_CODED_output_gradient(V, C)                                        \
     C(open, small)                                                             \
     C(pushed, small)                                                           \
-    C(pull, values, .columns = "columns", .lengths = "open")                   \
-    C(push, values, .columns = "columns", .lengths = "pushed")
-#define SKN_CODED_hidden_gradient(C)                                           \
+    V(pull, "columns", "open", false)                                          \
+    V(push, "columns", "pushed", false)
+#define SKN_CODED_hidden_gradient(V, C)                                        \
     C(open, small)                                                             \
-    C(value, values, .columns = "columns", .lengths = "open")
-#define SKN_CODED_ranking(C) C(label, small)
+    V(value, "columns", "open", false)
+#define SKN_CODED_ranking(V, C) C(label, small)
 
 /* M(name, id, help); C the same, for messages with coded runs. */
 #define SKN_MESSAGES_CODED(M, C)                                               \

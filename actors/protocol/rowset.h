@@ -54,12 +54,6 @@ skn_rowset_add(skn_rowset_t *set, uint32_t row)
     set->summary[row / 4096] |= (uint64_t)1 << (row / 64 % 64);
 }
 
-static inline bool
-skn_rowset_has(const skn_rowset_t *set, uint32_t row)
-{
-    return set->bits[row / 64] >> (row % 64) & 1;
-}
-
 /* Adds every row. */
 static inline void
 skn_rowset_fill(skn_rowset_t *set)

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/slicing.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ uint32_t
 skn_slicing_weighted(uint32_t units, uint32_t slices, uint32_t slice,
                      uint64_t before, uint64_t all)
 {
+    assert(slice <= slices && before <= all);
     uint32_t blocks = units / SKN_SLICE_COLUMNS;
     if (slice == slices)
         return units;
@@ -99,6 +101,8 @@ skn_slicing_fini(skn_slicing_t *slicing)
 uint32_t
 skn_slicing_width(const skn_slicing_t *slicing, uint32_t slice)
 {
+    assert(slice < slicing->slices &&
+           slicing->first[slice] <= slicing->first[slice + 1]);
     return slicing->first[slice + 1] - slicing->first[slice];
 }
 

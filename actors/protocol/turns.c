@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/turns.h"
 
+#include <assert.h>
 #include <string.h>
 
 void
@@ -46,12 +47,14 @@ skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
 void
 skn_turns_forward_done(skn_turns_t *turns)
 {
+    assert(turns->rows_here);
     turns->forwards++;
 }
 
 void
 skn_turns_update_sent(skn_turns_t *turns)
 {
+    assert(turns->rows_here && turns->updates < turns->forwards);
     turns->updates++;
     turns->rows_here = false;
 }

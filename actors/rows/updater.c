@@ -9,6 +9,7 @@
  * them into checkpoints, piece by piece, while no batch is in flight. Equations
  * (44) to (49) of docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ static skn_status_t
 prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
     const skn_rows_t *rows = &updater->rows;
+    assert(updater->prime_row <= rows->row_count);
     uint32_t left = rows->row_count - updater->prime_row;
     uint32_t count = SKN_CHUNK_BYTES / (rows->width * (uint32_t)sizeof(float));
     if (count == 0)
@@ -237,6 +239,7 @@ list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
         (void)snprintf(missed->piece.name, sizeof(missed->piece.name),
                        "%.48s." SKN_MISSED_NAME, updater->place.layer);
     }
+    assert(count <= SKN_TENSOR_VIEWS_MAX);
     return count;
 }
 
@@ -287,6 +290,8 @@ next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
     const skn_tensor_view_t *view = &updater->views[updater->saving_view];
     uint64_t left = view->piece.rows - updater->saving_row;
     uint64_t rows = SKN_CHUNK_BYTES / view->row_bytes;
+    assert(updater->saving && updater->saving_view < updater->view_count);
+    assert(rows > 0);
     if (rows > left)
         rows = left;
     size_t counts[] = { strlen(updater->file), rows * view->row_bytes };

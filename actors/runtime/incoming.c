@@ -82,8 +82,10 @@ set_for(skn_in_pipe_t *pipe, uint64_t key)
 static void
 free_set(skn_in_pipe_t *pipe, skn_part_set_t *set)
 {
+    bool is_displaced = set != &pipe->sets[set->key % pipe->set_count];
+    assert(!is_displaced || pipe->displaced_count > 0);
     set->arrived = 0;
-    pipe->displaced_count -= set != &pipe->sets[set->key % pipe->set_count];
+    pipe->displaced_count -= is_displaced;
 }
 
 static uint64_t
@@ -126,6 +128,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
 {
     skn_status_t status;
     size_t refused = SIZE_MAX;
+    assert(set->arrived == pipe->sender_count);
     if (pipe->wired->collect == SKN_COLLECT_REDUCE) {
         status = handle_reduced(actor, pipe, set, &refused, error);
     } else {
@@ -168,6 +171,7 @@ first_here(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
            const skn_part_set_t *set)
 {
     uint32_t k = 0;
+    assert(set->arrived > 0);
     while (!set->part[k])
         k++;
     return &actor->in_edges[pipe->first_slot + k];
@@ -228,6 +232,7 @@ collect(skn_actor_t *actor, skn_in_edge_t *edge, const void *message,
         skn_error_t *error)
 {
     skn_in_pipe_t *pipe = edge->pipe;
+    assert(edge->part < pipe->sender_count);
     uint64_t key = by_value(pipe->wired, message);
     skn_part_set_t *set = set_for(pipe, key);
     if (!set || set->part[edge->part]) {
@@ -271,6 +276,8 @@ through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
 static skn_status_t
 take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
 {
+    assert(parcel->type == SKN_PARCEL_MESSAGE &&
+           parcel->slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
     skn_in_pipe_t *pipe = edge->pipe;
     const void *message = parcel->pointer;
@@ -305,9 +312,11 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
 static skn_status_t
 take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
 {
+    assert(slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[slot];
     skn_in_pipe_t *pipe = edge->pipe;
     assert(!edge->ended);
+    assert((pipe->wired->peer ? actor->open_peers : actor->open_edges) > 0);
     edge->ended = true;
     pipe->ended_count++;
     if (pipe->wired->peer)

@@ -1,15 +1,14 @@
 /* kind_check.c - checks the table of a kind before any actor is made from it.
  *
- * This file owns: the rules for a kind's table, and the rules for a message's
- * table that apply within a process. transport/message/schema.c has those for
- * links, and topology/config/values.c checks the defaults of options.
+ * This file owns: the rules for a kind's table. transport/message/schema.c has
+ * those for a message's table, topology/config/values.c checks the defaults of
+ * options.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/kind_check.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#include "transport/message/field.h"
+#include "transport/message/schema.h"
 
 /* The most messages in `needs`: topology/spec/spec_graph.c keeps a bit for
  * each. */
@@ -38,43 +37,15 @@ check_options(const skn_kind_t *kind, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The rules without which the runtime would read or write outside of a
- * struct. */
 static skn_status_t
 check_schema(const skn_kind_t *kind, const skn_schema_t *schema,
              skn_error_t *error)
 {
-    const char *name = schema->name ? schema->name : "";
-    if (!name[0])
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "kind '%s': message %u has no name", kind->name,
-                        schema->id);
-    if (schema->field_count > SKN_FIELDS_MAX ||
-        (!schema->fields && schema->field_count > 0))
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "kind '%s': message '%s' has %zu fields%s, at most %u "
-                        "are allowed",
-                        kind->name, name, schema->field_count,
-                        schema->fields ? "" : " and no table of them",
-                        SKN_FIELDS_MAX);
-    if (schema->struct_bytes > SKN_FIELDS_MAX * sizeof(max_align_t))
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "kind '%s': the struct of message '%s' has %zu bytes, "
-                        "at most %zu are allowed",
-                        kind->name, name, schema->struct_bytes,
-                        SKN_FIELDS_MAX * sizeof(max_align_t));
-    for (size_t k = 0; k < schema->field_count; k++) {
-        const skn_field_t *field = &schema->fields[k];
-        if (!field->name || (unsigned)field->kind >= SKN_FIELD_KIND_COUNT ||
-            field->offset > schema->struct_bytes ||
-            skn_field_struct_bytes(field->kind) >
-                schema->struct_bytes - field->offset)
-            return skn_fail(error, SKN_BAD_CONFIG,
-                            "kind '%s': field %zu of message '%s' has no name, "
-                            "no kind, or lies beside its struct",
-                            kind->name, k, name);
-    }
-    return SKN_OK;
+    skn_error_t why = { 0 };
+    if (skn_schema_check(schema, &why) == SKN_OK)
+        return SKN_OK;
+    return skn_fail(error, SKN_BAD_CONFIG, "kind '%s': %s", kind->name,
+                    why.text);
 }
 
 static skn_status_t

@@ -44,7 +44,7 @@ outbox_put(skn_actor_t *actor, skn_outbox_t *outbox, const void *message,
 static const void *
 outbox_take(skn_actor_t *actor, skn_outbox_t *outbox)
 {
-    assert(outbox->count > 0);
+    assert(outbox->count > 0 && actor->unsent > 0);
     const void *message = outbox->message[outbox->first];
     outbox->first = (outbox->first + 1) % outbox->room;
     outbox->count--;
@@ -120,6 +120,7 @@ post_broadcast(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
                skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    assert(pipe->edge_count > 0);
     skn_payload_keep_many(message, pipe->edge_count - 1);
     for (uint32_t k = 0; k < pipe->edge_count; k++) {
         if (status == SKN_OK)
@@ -370,6 +371,7 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
                     skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    assert(slot < actor->out_edge_count);
     skn_out_edge_t *edge = &actor->out_edges[slot];
     edge->credit += credit;
     if (actor->unsent == 0)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "actors/runtime/system.h"
+#include "actors/runtime/figures.h"
 
 /* A part of the run in percent, with one decimal: "12.3". */
 static const char *
@@ -136,18 +136,4 @@ skn_figures_json(const skn_figures_t *figures, FILE *file)
         write_actor(&figures->actors[k], file);
     }
     fputs("]", file);
-}
-
-void
-skn_system_report(const skn_system_t *system, bool json, FILE *file)
-{
-    skn_figures_t figures;
-    if (skn_system_figures(system, &figures, NULL) != SKN_OK)
-        return;
-    if (json)
-        skn_figures_json(&figures, file);
-    else
-        skn_figures_table(&figures, file);
-    fputs(json ? "}\n" : "", file);
-    skn_figures_fini(&figures);
 }

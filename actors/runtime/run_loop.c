@@ -10,6 +10,7 @@
  * timers, hooks.  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/actor.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,7 @@ static void
 handle_clock(skn_actor_t *actor, const skn_clock_t *clock)
 {
     skn_error_t error = { 0 };
+    assert(actor->clock_count > 0);
     actor->clock_count--;
     memmove(actor->clock_tags, actor->clock_tags + 1,
             actor->clock_count * sizeof(actor->clock_tags[0]));
@@ -435,6 +437,7 @@ begin(skn_actor_t *actor)
 {
     uint64_t now_ns = skn_monotonic_ns();
     const skn_timer_t *timer = actor->kind->timers;
+    assert(actor->phase == SKN_PHASE_READY);
     for (uint32_t k = 0; timer && timer->name; k++, timer++)
         actor->timer_due_ns[k] = next_due(timer, now_ns);
     actor->phase = SKN_PHASE_RUNNING;
@@ -449,6 +452,8 @@ take_control(skn_actor_t *actor)
     while (skn_inbox_take(actor->control, &parcel)) {
         if (parcel.type == SKN_PARCEL_CLOSE)
             actor->closing = true;
+        assert(parcel.type != SKN_PARCEL_CLOCK ||
+               actor->clock_here_count < actor->clock_asked);
         if (parcel.type == SKN_PARCEL_CLOCK)
             actor->clock_here[actor->clock_here_count++] = parcel.pointer;
         if (actor->phase == SKN_PHASE_FAILED)

@@ -27,10 +27,8 @@ void skn_system_destroy(skn_system_t **system);
  * that arrive meanwhile go to `tell`; if it is NULL, they wait for
  * skn_system_event. */
 typedef void skn_system_tell_t(void *job, const char *line);
-skn_status_t skn_system_start_told(skn_system_t *system,
-                                   skn_system_tell_t *tell, void *job,
-                                   skn_error_t *error);
-skn_status_t skn_system_start(skn_system_t *system, skn_error_t *error);
+skn_status_t skn_system_start(skn_system_t *system, skn_system_tell_t *tell,
+                              void *job, skn_error_t *error);
 /* Same as skn_topology_fd, _event, _stop, _wait. */
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
@@ -55,8 +53,4 @@ skn_status_t skn_system_cut(skn_system_t *system,
  * skn_system_wait. SKN_NO_MEMORY. */
 skn_status_t skn_system_figures(const skn_system_t *system,
                                 skn_figures_t *figures, skn_error_t *error);
-/* Prints how the time was spent and what the pipes carried, one line per actor;
- * after skn_system_wait. `json`: one object instead of a table. */
-void skn_system_report(const skn_system_t *system, bool json, FILE *file);
-
 #endif

@@ -97,8 +97,10 @@ find_endings(skn_system_t *system, skn_error_t *error)
     return status;
 }
 
-skn_status_t
-skn_system_build(skn_system_t *system, skn_error_t *error)
+/* Creates inboxes, actors, edges and outlets; after a failure, what was created
+ * stays for skn_system_unbuild. */
+static skn_status_t
+build(skn_system_t *system, skn_error_t *error)
 {
     const skn_wiring_t *wiring = system->wiring;
     skn_status_t status;
@@ -311,7 +313,7 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
     if (status == SKN_OK)
         status = acquire(system, error);
     if (status == SKN_OK)
-        status = skn_system_build(system, error);
+        status = build(system, error);
     if (status != SKN_OK)
         skn_system_destroy(&system);
     return system;

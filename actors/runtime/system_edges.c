@@ -206,6 +206,7 @@ make_export(skn_system_t *system, const joint_t *joint, uint32_t slot,
         outlet_of_ports(system, joint->sender, SKN_INBOX_CONTROL, error);
     if (!control)
         return SKN_NO_MEMORY;
+    assert(joint->edge < ports->edge_count);
     ports->port_of_edge[joint->edge] = ports->export_count;
     ports->exports[ports->export_count++] = (skn_export_t){
         .edge = joint->edge,
@@ -259,6 +260,7 @@ make_landing(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
     if (!inbox)
         return SKN_NO_MEMORY;
     if (*port == SKN_PORT_NONE) {
+        assert(ports->import_count < ports->import_room);
         *port = ports->import_count;
         ports->imports[ports->import_count++] = (skn_import_t){
             .edge = joint->edge,

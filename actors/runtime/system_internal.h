@@ -67,11 +67,8 @@ struct skn_system {
     uint64_t begin_ns, end_ns;
 };
 
-/* Creates inboxes, actors, edges and outlets; after a failure, what was created
- * stays for skn_system_unbuild. */
-skn_status_t skn_system_build(skn_system_t *system, skn_error_t *error);
-/* Destroys them, after the threads were joined. Drops messages that no actor
- * took. */
+/* Destroys inboxes, actors, edges and outlets, after the threads were joined.
+ * Drops messages that no actor took. */
 void skn_system_unbuild(skn_system_t *system);
 
 /* system_run.c: reports that the calling thread, one of the system's, only has

@@ -63,6 +63,7 @@ close_all(skn_system_t *system)
 static void
 begin_all(skn_system_t *system)
 {
+    assert(!system->begun);
     system->begun = true;
     tell_all(system, SKN_PARCEL_START);
     if (system->here_count == 0)
@@ -82,6 +83,7 @@ end_unbegun(skn_system_t *system)
 static void
 take_ready(skn_system_t *system, uint32_t who)
 {
+    assert(who <= system->actor_count);
     if (who < system->actor_count &&
         ++system->ready_count == system->here_count && system->links) {
         system->wiring->link_driver->ready(system->links);
@@ -335,6 +337,7 @@ static void
 drop_event(skn_system_t *system)
 {
     skn_event_t *event = system->first_event;
+    assert(event);
     system->first_event = event->next;
     if (!system->first_event)
         system->last_event = &system->first_event;
@@ -345,8 +348,8 @@ drop_event(skn_system_t *system)
 }
 
 skn_status_t
-skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
-                      skn_error_t *error)
+skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
+                 skn_error_t *error)
 {
     system->begin_ns = skn_monotonic_ns();
     skn_status_t status = start_threads(system, error);
@@ -364,12 +367,6 @@ skn_system_start_told(skn_system_t *system, skn_system_tell_t *tell, void *job,
     close_all(system);
     skn_status_t failure = skn_system_wait(system, error);
     return status != SKN_OK ? status : failure;
-}
-
-skn_status_t
-skn_system_start(skn_system_t *system, skn_error_t *error)
-{
-    return skn_system_start_told(system, NULL, NULL, error);
 }
 
 int

@@ -25,8 +25,4 @@ typedef struct bench_registers {
     void (*update)(float *x, size_t n, float factor); /* reads and writes */
 } bench_registers_t;
 
-/* The table of `isa`; NULL for an unknown name. Call it only if the processor
- * has that instruction set. */
-const bench_registers_t *bench_registers_of(const char *isa);
-
 #endif

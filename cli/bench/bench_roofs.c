@@ -51,8 +51,8 @@ static const struct {
 ISAS(I)
 #undef I
 
-const bench_registers_t *
-bench_registers_of(const char *isa)
+static const bench_registers_t *
+registers_of(const char *isa)
 {
     static const bench_registers_t *const all[] = {
 #define I(isa) &bench_registers_##isa,
@@ -137,8 +137,7 @@ call_update(void *subject)
 static void (*probe_of(const bench_session_t *session, int roof,
                        probe_t *probe))(void *subject)
 {
-    const bench_registers_t *registers =
-        bench_registers_of(session->kernels->isa);
+    const bench_registers_t *registers = registers_of(session->kernels->isa);
     double (*const in_registers[])(size_t, float *) = {
         registers->multiply, registers->half, registers->divide,
         registers->root,     registers->dice,

@@ -4,6 +4,7 @@
  * in the context that it is given, and hands out a descriptor to poll.
  * cc host.c $(pkg-config --cflags --libs skein libczmq libzmq) -o host
  * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static const char text[] =
 static skn_status_t
 count(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    uint64_t *next = state;
+    uint64_t *next = (uint64_t *)state;
     number_t number = { *next };
     if (*next == (uint64_t)skn_actor_option_int(actor, "last") ||
         skn_actor_stop_wanted(actor))
@@ -41,25 +42,27 @@ count(skn_actor_t *actor, void *state, skn_error_t *error)
 static skn_status_t
 add(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
 {
-    uint64_t *sum = state;
+    uint64_t *sum = (uint64_t *)state;
     *sum += ((const number_t *)message)->value;
     return skn_actor_send_event(actor, error, "{\"sum\":%d}", (int)*sum);
 }
 
 static const skn_option_t options[] = { { "last", SKN_OPTION_INT, "9", 0, 1e9,
                                           NULL, "the last number" },
-                                        { 0 } };
+                                        SKN_ZERO };
 static const skn_schema_t *const sends[] = { &number_schema, NULL };
 static const skn_handler_t handlers[] = { { &number_schema, add, NULL },
-                                          { 0 } };
-static const skn_kind_t counter = { .name = "counter",
-                                    .state_bytes = sizeof(uint64_t),
-                                    .options = options,
-                                    .sends = sends,
-                                    .produce = count };
-static const skn_kind_t adder = { .name = "adder",
-                                  .state_bytes = sizeof(uint64_t),
-                                  .handlers = handlers };
+                                          SKN_ZERO };
+static const skn_kind_t counter = SKN_KIND(
+    SKN_SET(name, "counter")
+    SKN_SET(state_bytes, sizeof(uint64_t))
+    SKN_SET(options, options)
+    SKN_SET(sends, sends)
+    SKN_SET(produce, count));
+static const skn_kind_t adder = SKN_KIND(
+    SKN_SET(name, "adder")
+    SKN_SET(state_bytes, sizeof(uint64_t))
+    SKN_SET(handlers, handlers));
 
 static void
 on_interrupt(int number)
@@ -69,9 +72,10 @@ on_interrupt(int number)
 
 /* What the loop calls when Skein has something: -1 ends the loop. */
 static int
-on_event(zloop_t *loop, zmq_pollitem_t *item, void *topology)
+on_event(zloop_t *loop, zmq_pollitem_t *item, void *context)
 {
     static char line[SKN_EVENT_BYTES_MAX];
+    skn_topology_t *topology = (skn_topology_t *)context;
     (void)loop, (void)item;
     skn_status_t status =
         skn_topology_event(topology, 0, line, sizeof(line), NULL);
@@ -84,13 +88,16 @@ int
 main(void)
 {
     const skn_kind_t *kinds[] = { &counter, &adder, NULL };
-    skn_error_t error = { 0 };
-    struct sigaction own = { .sa_handler = on_interrupt }, now;
+    skn_error_t error = SKN_ZERO;
+    struct sigaction own, now;
+    memset(&own, 0, sizeof(own));
+    own.sa_handler = on_interrupt;
     zsys_handler_set(NULL); /* CZMQ leaves the signals alone, too */
     (void)sigaction(SIGINT, &own, NULL);
     void *context = zmq_ctx_new();
     zloop_t *loop = zloop_new();
-    skn_start_options_t start = { .zmq_context = context };
+    skn_start_options_t start = SKN_ZERO;
+    start.zmq_context = context;
     skn_topology_t *topology = skn_topology_new(text, "host.c", kinds, &error);
     if (topology && skn_topology_start(topology, &start, &error) == SKN_OK) {
         zmq_pollitem_t item = { NULL, skn_topology_fd(topology), ZMQ_POLLIN,

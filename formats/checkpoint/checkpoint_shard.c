@@ -6,6 +6,7 @@
 
 #include "formats/folder/folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -171,6 +172,7 @@ skn_checkpoint_shard_write(skn_checkpoint_shard_t *shard, size_t piece,
                         progress->size_bytes);
     if (byte_count == 0)
         return SKN_OK;
+    assert(shard->file >= 0);
     skn_status_t status =
         skn_file_write(shard->file, shard->path, bytes, byte_count,
                        progress->offset_bytes + offset_bytes, error);
@@ -180,6 +182,7 @@ skn_checkpoint_shard_write(skn_checkpoint_shard_t *shard, size_t piece,
     }
     (void)XXH3_128bits_update(progress->hash, bytes, byte_count);
     progress->written_bytes += byte_count;
+    assert(progress->written_bytes <= progress->size_bytes);
     return SKN_OK;
 }
 
@@ -188,6 +191,7 @@ skn_checkpoint_shard_close(skn_checkpoint_shard_t **handle, skn_error_t *error)
 {
     skn_checkpoint_shard_t *shard = *handle;
     skn_status_t status = SKN_OK;
+    assert(shard->file >= 0);
     *handle = NULL;
     for (size_t i = 0; i < shard->count && status == SKN_OK; i++) {
         const progress_t *progress = &shard->progress[i];

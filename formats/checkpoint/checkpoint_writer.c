@@ -10,6 +10,7 @@
 
 #include "formats/folder/folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -113,6 +114,7 @@ skn_checkpoint_list(const skn_checkpoint_writer_t *writer, const char *metadata,
     }
     for (size_t i = 0; i < writer->count; i++)
         skn_checkpoint_shard_list(writer->shard[i], (uint32_t)i, manifest);
+    assert(manifest->piece_count == pieces);
     manifest->file_count = writer->count;
     return SKN_OK;
 }

@@ -7,6 +7,7 @@
 #include "formats/folder/folder.h"
 #include "formats/text/paths.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ visit(void *visitor, const char *entry, skn_error_t *error)
                    : skn_fail(error, SKN_NO_MEMORY,
                               "%s: no room for a list of run folders",
                               search->top);
+    assert(search->given || parts->count > 0);
     if (!search->given && !parts->other[0][0]) {
         (void)snprintf(parts->other[0], sizeof(parts->other[0]), "%s",
                        name_of(parts->path[0]));

@@ -7,6 +7,7 @@
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/manifest.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,7 @@ static skn_status_t
 check_tensor(const char *path, const skn_manifest_piece_t *all,
              const size_t *order, size_t count, skn_error_t *error)
 {
+    assert(count > 0);
     const skn_piece_t *first = &all[order[0]].piece;
     uint64_t area = 0, global_area = first->global_rows * first->global_columns;
     for (size_t i = 0; i < count; i++) {

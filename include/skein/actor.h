@@ -141,6 +141,21 @@ typedef struct skn_kind {
                     * closed and opened again, within the restart budget */
 } skn_kind_t;
 
+/* Initialises a kind with the named members, the others with zeros. C++ has no
+ * designators before 2020: a kind that is declared in this way is C and C++.
+ *     static const skn_kind_t ping = SKN_KIND(
+ *         SKN_SET(name, "ping") SKN_SET(start, serve) SKN_SET(gate, true)); */
+/* clang-format off */
+#ifdef __cplusplus
+#define SKN_SET(member, ...) skn_made.member = __VA_ARGS__;
+#define SKN_KIND(members)                                                      \
+    []() -> skn_kind_t { skn_kind_t skn_made = {}; members return skn_made; }()
+#else
+#define SKN_SET(member, ...) .member = __VA_ARGS__,
+#define SKN_KIND(members) { members }
+#endif
+/* clang-format on */
+
 /* --- what an actor knows about itself ---------------------------------- */
 
 /* Its name in the topology ("output.3"); its index among the actors of its kind
@@ -254,8 +269,8 @@ typedef struct skn_plugin {
 } skn_plugin_t;
 #define SKN_PLUGIN_VERSION 1u
 #define SKN_PLUGIN_SYMBOL "skn_plugin"
-/* Defined by the plug-in alone. In C++ a const without this declaration would
- * not be exported. */
+/* Defined by the plug-in alone, as a const without SKN_API: this declaration
+ * exports it, in C++, too. */
 SKN_API extern const skn_plugin_t skn_plugin;
 
 #ifdef __cplusplus

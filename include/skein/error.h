@@ -41,8 +41,8 @@ typedef enum skn_status {
 #define SKN_ERROR_TEXT_BYTES 512
 #define SKN_ERROR_HINT_BYTES 256
 
-/* Caller's memory; { 0 } is "no error". `hint` may be empty: it is the remedy
- * for the user, apart from `text` so that tools can show both. */
+/* Caller's memory; SKN_ZERO is "no error". `hint` may be empty: it is the
+ * remedy for the user, apart from `text` so that tools can show both. */
 typedef struct skn_error {
     skn_status_t status;
     char text[SKN_ERROR_TEXT_BYTES];

@@ -1,7 +1,7 @@
 /* message.h - declares a message once, as a table of fields.
  *
- * The table generates a struct and a schema; encode, decode, validate and print
- * follow the schema (transport/message/schema.c).
+ * The table generates a struct and a schema; encoding, decoding, validation and
+ * docs/reference/messages.md follow the schema (transport/message/schema.c).
  *
  *     #define FIELDS_word(F, M)                                   \
  *         F(M, str, text,  64,         "one word")                \
@@ -136,18 +136,24 @@ typedef struct skn_schema {
 #define SKN_MESSAGE_SCHEMA(type, text, number, FIELDS, about)                  \
     SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, NULL)
 
-/* The same with runs that links code:
- *     #define CODED_word(C)                                                   \
- *         C(vector, values, .columns = "columns", .sparse = true)             \
+/* The same with runs that links code: V(field, columns, lengths, sparse) for
+ * `values`, C(field, kind) for the other kinds.
+ *     #define CODED_word(V, C)                                                \
+ *         V(vector, "columns", NULL, true)                                    \
  *         C(unit, ascending)                                                */
 #define SKN_MESSAGE_SCHEMA_CODED(type, text, number, FIELDS, about, CODED)     \
-    static const skn_coded_field_t type##_coded[] = { CODED(SKN_CODED_ENTRY){  \
-        .name = NULL } };                                                      \
+    static const skn_coded_field_t type##_coded[] = { CODED(                   \
+        SKN_CODED_VALUES_ENTRY, SKN_CODED_ENTRY) SKN_CODED_END };              \
     SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, type##_coded)
 
-#define SKN_CODED_ENTRY(field, ...) SKN_CODED_ENTRY_OF(#field, __VA_ARGS__, )
-#define SKN_CODED_ENTRY_OF(text, what, ...)                                    \
-    { .name = (text), .kind = SKN_CODED_##what, __VA_ARGS__ },
+#define SKN_CODED_VALUES_ENTRY(field, columns, lengths, sparse)                \
+    { #field, SKN_CODED_values, (columns), (lengths), (sparse) },
+#define SKN_CODED_ENTRY(field, kind)                                           \
+    { #field, SKN_CODED_##kind, NULL, NULL, false },
+#define SKN_CODED_END                                                          \
+    {                                                                          \
+        NULL, SKN_CODED_values, NULL, NULL, false                              \
+    }
 
 /* In the order of the members: C++ before 20 has no designators. */
 #define SKN_MESSAGE_SCHEMA_WITH(type, text, number, FIELDS, about, list)       \

@@ -15,6 +15,16 @@
 
 #define SKN_API __attribute__((visibility("default")))
 
+/* Initialises a struct of these headers with zeros, in C and in C++: an error
+ * before anything failed, or the end of a table. */
+/* clang-format off */
+#ifdef __cplusplus
+#define SKN_ZERO {}
+#else
+#define SKN_ZERO { 0 }
+#endif
+/* clang-format on */
+
 #ifdef __cplusplus
 extern "C" {
 #endif

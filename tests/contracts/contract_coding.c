@@ -16,9 +16,8 @@ TestSuite(contract_coding, .init = set_up, .fini = tear_down, .timeout = 120);
     F(M, u32, columns, 100, "columns")                                         \
     F(M, f32s, value, SKN_RUN_MAX, "values")                                   \
     F(M, u32s, length, SKN_RUN_MAX, "lengths")
-#define CODED_rows(C)                                                          \
-    C(value, values, .columns = "columns", .lengths = "length",                \
-      .sparse = true)                                                          \
+#define CODED_rows(V, C)                                                       \
+    V(value, "columns", "length", true)                                        \
     C(length, small)
 SKN_MESSAGE_STRUCT(rows, FIELDS_rows)
 SKN_MESSAGE_SCHEMA_CODED(rows, "rows", 1011, FIELDS_rows, "r", CODED_rows)
@@ -188,32 +187,6 @@ Test(contract_coding, runs_that_are_none_are_refused)
     expect_all_home();
 }
 
-Test(contract_coding, the_schema_is_found_by_its_id)
-{
-    static const skn_schema_t *const list[] = { &coded_schema, &rows_schema,
-                                                NULL };
-    rows_t rows = { .columns = 5 };
-    void *message = NULL;
-    skn_error_t error = { SKN_OK, "", "" };
-    frames_t frames = frames_new(&rows_schema, &rows, SKN_CODING_F32, 0);
-    cr_assert_eq(skn_coding_decode_any(list, frames.at, frames.count, MIB,
-                                       coder, pool, &message, &error),
-                 SKN_OK);
-    cr_assert_eq(skn_payload_of(message)->schema, &rows_schema);
-    skn_payload_drop(message);
-    cr_assert_eq(skn_coding_decode_any(list + 2, frames.at, frames.count, MIB,
-                                       coder, pool, &message, &error),
-                 SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "message id 1011 is unknown");
-    cr_assert_eq(skn_coding_decode_any(list, frames.at, 0, MIB, coder, pool,
-                                       &message, &error),
-                 SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "a message without frames");
-    cr_expect_null(message);
-    frames_free(&frames);
-    expect_all_home();
-}
-
 /* --- broken frames -------------------------------------------------------- */
 
 /* How many items of `coded_schema`'s run number `frame` there are. */
@@ -247,8 +220,7 @@ Test(contract_coding, a_frame_of_any_other_length_is_refused)
                  * and a coded one that grows to its items is as it is. */
                 if (!as_it_is && cut != whole.bytes && cut != 4 * items)
                     cr_assert_null(got, "%s: frame %zu of %zu bytes cut to %zu",
-                                   skn_coding_word(coding), k, whole.bytes,
-                                   cut);
+                                   coding_word(coding), k, whole.bytes, cut);
                 skn_payload_drop(got);
                 frame_free(frames.at[k]);
             }

@@ -78,9 +78,8 @@ code_message(skn_error_t *error)
     if (status == SKN_OK)
         status = skn_encode(&every_schema, &from, scratch, &wire, error);
     if (status == SKN_OK)
-        status =
-            skn_decode_any(sample_schemas, wire.frame, wire.frame_count,
-                           SKN_ORIGIN_PROCESS, scratch, pool, &decoded, error);
+        status = skn_decode(&every_schema, wire.frame, wire.frame_count,
+                            SKN_ORIGIN_PROCESS, scratch, pool, &decoded, error);
     if (status == SKN_OK)
         status =
             skn_recode(&every_schema, decoded, scratch, pool, &copy, error);

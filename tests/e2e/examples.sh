@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # examples.sh - the programs of docs/examples are built against an installed
-# libskein and do what they say.  SPDX-License-Identifier: Apache-2.0
+# libskein, as C11 and as C++17, and do what they say.
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -12,48 +13,53 @@ export LD_LIBRARY_PATH=$libdir
 cp -r "$root/docs/examples/." "$work/examples"
 cd "$work/examples" || exit 70
 
-# example NAME SOURCE PACKAGE...: builds NAME out of SOURCE.
-example() {
-    local name=$1 source=$2 flags
-    shift 2
-    flags=$(pkg-config --cflags --libs "$@") || return 1
-    # shellcheck disable=SC2086
-    gcc -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
-        -Wno-missing-field-initializers -Werror "$source" $flags -o "$name"
-}
 lines() { cat "$@" | wc -l; }
-
-check "ping_pong.c builds" example ping_pong ping_pong.c skein
-check "and is under 40 lines" test "$(lines ping_pong.c)" -lt 40
-check_equal "two actors hit the ball in turn" \
-    "$(timeout 20 ./ping_pong | tr '\n' ,)" \
-    "$(for k in 1 3 5 7 9; do
-        printf 'a hits %d,b hits %d,' "$k" $((k + 1))
-    done)"
-
-plugin() {
-    # shellcheck disable=SC2046
-    gcc -shared -fPIC -Wall $(pkg-config --cflags skein) \
-        wordcount/wordcount.c -o wordcount/wordcount.so
-}
-check "the plug-in wordcount.c builds" plugin
-check "and is under 100 lines with its topology" \
+check "ping_pong.c is under 40 lines" test "$(lines ping_pong.c)" -lt 40
+check "wordcount is under 100 lines with its topology" \
     test "$(lines wordcount/wordcount.c wordcount/wordcount.yaml)" -lt 100
-head -c 20000 "$root/LICENSE" >wordcount/text.txt
-timeout 20 "$work/prefix/bin/skein" run wordcount/wordcount.yaml >counts
-pattern='s/.*"word":"\([a-z]*\)","count":\([0-9]*\).*/\1 \2/'
-check_equal "it counts the words of the licence as a shell does" \
-    "$(sed "$pattern" counts | sort)" \
-    "$(tr 'A-Z' 'a-z' <wordcount/text.txt | tr -cs 'a-z' '\n' |
-        sed '/^$/d' | sort | uniq -c | awk '{ print $2, $1 }' | sort)"
-check_code 66 "a file that is missing is named" \
-    sh -c "rm wordcount/text.txt; '$work/prefix/bin/skein' run \
-        wordcount/wordcount.yaml"
+head -c 20000 "$root/LICENSE" >text.txt
 
-check "host.c builds" example host host.c skein libczmq libzmq
-timeout 20 ./host >sums 2>report
-check_equal "a host follows the run in its own loop" \
-    "$(tr '\n' ' ' <sums)" \
-    "$(printf '{"sum":%d} ' 0 1 3 6 10 15)SIGINT is still mine "
-check_match "and prints where the time went" '^counter .* 6 ' report
+c11=(gcc -std=c11)
+cxx17=(g++ -std=c++17 -x c++)
+# example PACKAGES ARGUMENT...: compiles with $compile what has no warning.
+example() {
+    local flags packages=$1
+    shift
+    # shellcheck disable=SC2086
+    flags=$(pkg-config --cflags --libs $packages) || return 1
+    # shellcheck disable=SC2086
+    "${compile[@]}" -Wall -Wextra -pedantic -Werror "$@" -x none $flags
+}
+for language in c11 cxx17; do
+    declare -n compile=$language
+    check "$language: ping_pong.c builds" example skein ping_pong.c -o ping_pong
+    check_equal "$language: two actors hit the ball in turn" \
+        "$(timeout 20 ./ping_pong | tr '\n' ,)" \
+        "$(for k in 1 3 5 7 9; do
+            printf 'a hits %d,b hits %d,' "$k" $((k + 1))
+        done)"
+
+    check "$language: the plug-in wordcount.c builds" example skein \
+        -shared -fPIC wordcount/wordcount.c -o wordcount/wordcount.so
+    cp text.txt wordcount/
+    timeout 20 "$work/prefix/bin/skein" run wordcount/wordcount.yaml >counts
+    pattern='s/.*"word":"\([a-z]*\)","count":\([0-9]*\).*/\1 \2/'
+    check_equal "$language: it counts words as a shell does" \
+        "$(sed "$pattern" counts | sort)" \
+        "$(tr 'A-Z' 'a-z' <text.txt | tr -cs 'a-z' '\n' |
+            sed '/^$/d' | sort | uniq -c | awk '{ print $2, $1 }' | sort)"
+    check_code 66 "$language: a file that is missing is named" \
+        sh -c "rm wordcount/text.txt; '$work/prefix/bin/skein' run \
+            wordcount/wordcount.yaml"
+
+    check "$language: host.c builds" example "skein libczmq libzmq" host.c \
+        -o host
+    timeout 20 ./host >sums 2>report
+    check_equal "$language: a host follows the run in its own loop" \
+        "$(tr '\n' ' ' <sums)" \
+        "$(printf '{"sum":%d} ' 0 1 3 6 10 15)SIGINT is still mine "
+    check_match "$language: and prints where the time went" \
+        '^counter .* 6 ' report
+    rm -f ping_pong host wordcount/wordcount.so
+done
 finish

@@ -74,7 +74,6 @@ if nm -D --defined-only "$libdir/libskein.so" |
     check "a C++ program links with the shared library" \
         with "" g++ -std=c++17 program.cc
     check "and runs" runs
-    # A const of C++ is not exported unless it was declared before.
     cat >plugin.cc <<'EOF'
 #include <skein/actor.h>
 static skn_status_t tell(skn_actor_t *actor, void *, skn_error_t *error)
@@ -82,10 +81,10 @@ static skn_status_t tell(skn_actor_t *actor, void *, skn_error_t *error)
     skn_actor_finish(actor);
     return skn_actor_send_event(actor, error, "{\"event\":\"from C++\"}");
 }
-static skn_kind_t teller = {};
+static const skn_kind_t teller =
+    SKN_KIND(SKN_SET(name, "teller") SKN_SET(produce, tell));
 static const skn_kind_t *const kinds[] = { &teller, nullptr };
-SKN_API const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, kinds };
-static const bool made = (teller.name = "teller", teller.produce = tell, true);
+const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, kinds };
 EOF
     cat >plugin.yaml <<'EOF'
 skein: 1
@@ -95,7 +94,7 @@ topology:
   actors: [{ name: a, kind: teller }]
 EOF
     check "a plug-in in C++ is built" g++ -std=c++17 -shared -fPIC \
-        -I"$prefix/include" plugin.cc -o plugin.so
+        -fvisibility=hidden -I"$prefix/include" plugin.cc -o plugin.so
     "$skein" run plugin.yaml --json >plugin.out 2>&1
     check_match "and its kind runs" '"from C\+\+"' plugin.out
 

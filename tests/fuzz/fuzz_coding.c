@@ -87,14 +87,15 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     if (!pool || !coder ||
         skn_wire_split(bytes, byte_count, &wire, &error) != SKN_OK)
         return 0;
-    for (size_t k = 0; k < 2; k++) {
-        void *message = NULL;
-        if (skn_coding_decode_any(lists[k], wire.frame, wire.frame_count,
+    for (size_t k = 0; k < 2; k++)
+        for (const skn_schema_t *const *schema = lists[k]; *schema; schema++) {
+            void *message = NULL;
+            if (skn_coding_decode(*schema, wire.frame, wire.frame_count,
                                   MESSAGE_BYTES_MAX, coder, pool, &message,
                                   &error) != SKN_OK)
-            continue;
-        check_accepted(message, wire.frame, wire.frame_count, coder, pool);
-        skn_payload_drop(message);
-    }
+                continue;
+            check_accepted(message, wire.frame, wire.frame_count, coder, pool);
+            skn_payload_drop(message);
+        }
     return 0;
 }

@@ -1,7 +1,7 @@
 /* fuzz_wire.c - feeds any bytes to the walk and the decoder of messages.
  *
  * Two readings of the input: as a message in the flat form, and as a bare
- * header. What is accepted must be valid, print, and survive a round trip.
+ * header. What is accepted must be valid and survive a round trip.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 static void
 check_accepted(const void *message, skn_scratch_t *scratch, skn_pool_t *pool)
 {
-    static FILE *nowhere;
     const skn_schema_t *schema = skn_payload_of(message)->schema;
     void *copy = NULL;
     assert(skn_validate(schema, message, NULL) == SKN_OK);
@@ -29,10 +28,6 @@ check_accepted(const void *message, skn_scratch_t *scratch, skn_pool_t *pool)
         skn_recode(schema, message, scratch, pool, &copy, NULL);
     assert(status == SKN_OK);
     (void)status;
-    if (!nowhere)
-        nowhere = fopen("/dev/null", "w");
-    if (nowhere)
-        skn_print(schema, copy, nowhere);
     skn_payload_drop(copy);
 }
 
@@ -60,11 +55,13 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
         wire.frame[0] = (skn_frame_t){ bytes, byte_count };
     }
     for (size_t k = 0; k < 4; k++)
-        if (skn_decode_any(lists[k / 2], wire.frame, wire.frame_count,
+        for (const skn_schema_t *const *schema = lists[k / 2]; *schema;
+             schema++)
+            if (skn_decode(*schema, wire.frame, wire.frame_count,
                            origins[k % 2], scratch, pool, &message,
                            &error) == SKN_OK) {
-            check_accepted(message, scratch, pool);
-            skn_payload_drop(message);
-        }
+                check_accepted(message, scratch, pool);
+                skn_payload_drop(message);
+            }
     return 0;
 }

@@ -116,36 +116,6 @@ Test(topk, special_values_have_their_place)
         }
 }
 
-Test(topk, shards_merge_to_the_same_list_in_any_order)
-{
-    enum {
-        N = 3000,
-        SHARDS = 3
-    };
-    const skn_kernels_t *kernels = skn_kernels_variant(0);
-    oracle_random_t random = { 79 };
-    item_t *items = items_new(&random, N, 20.0f);
-    float x[N];
-    skn_topk_t part[SHARDS];
-    for (uint32_t i = 0; i < N; i++) {
-        items[i].id = i;
-        x[i] = items[i].value;
-    }
-    for (uint32_t s = 0; s < SHARDS; s++) {
-        skn_topk_init(&part[s], 100);
-        skn_topk_scan(&part[s], kernels, x + s * (N / SHARDS), N / SHARDS, NULL,
-                      s * (N / SHARDS));
-    }
-    for (uint32_t first = 0; first < SHARDS; first++) {
-        skn_topk_t topk;
-        skn_topk_init(&topk, 100);
-        for (uint32_t s = 0; s < SHARDS; s++)
-            skn_topk_merge(&topk, &part[(first + s) % SHARDS]);
-        check(&topk, items, N);
-    }
-    free(items);
-}
-
 Test(topk, offers_one_by_one_keep_the_same)
 {
     oracle_random_t random = { 80 };

@@ -10,6 +10,7 @@
 #define TESTS_SIM_SIM_WORLD_H
 
 #include "tests/sim/sim_wire.h"
+#include "tests/support/link_states.h"
 #include "transport/link/chunks.h"
 
 /* --- nodes --------------------------------------------------------------- */
@@ -133,7 +134,7 @@ sim_drive(sim_world_t *world, unsigned which)
     skn_link_state_t state = skn_link_state(node->link);
     if (state != node->state) {
         const skn_error_t *why = skn_link_failure(node->link);
-        sim_say(world, "%u is %s%s%s", which, skn_link_state_name(state),
+        sim_say(world, "%u is %s%s%s", which, link_state_name(state),
                 why ? ": " : "", why ? why->text : "");
         node->state = state;
     }

@@ -174,7 +174,7 @@ static skn_status_t
 follow(skn_system_t *system, skn_error_t *error)
 {
     char line[256];
-    skn_status_t status = skn_system_start(system, error);
+    skn_status_t status = skn_system_start(system, NULL, NULL, error);
     while (status == SKN_OK || status == SKN_BUSY) {
         struct pollfd item = { .fd = skn_system_fd(system), .events = POLLIN };
         (void)poll(&item, 1, -1);

@@ -548,7 +548,7 @@ run_topology(uint32_t number)
     skn_start_options_t options = { .no_binding = true, .wire = !below(4) };
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     skn_status_t status =
-        system ? skn_system_start(system, &error) : error.status;
+        system ? skn_system_start(system, NULL, NULL, &error) : error.status;
     uint64_t end_ns = skn_monotonic_ns() + STUCK_NS, before = 0;
     while (status == SKN_OK || status == SKN_BUSY) {
         status = skn_system_event(system, 1000, line, sizeof(line), NULL);

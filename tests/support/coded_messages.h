@@ -21,13 +21,13 @@
     F(M, f32s, plain, SKN_RUN_MAX, "not coded")                                \
     F(M, u32s, late, SKN_RUN_MAX, "lengths, small")                            \
     F(M, f64s, norm, 14, "not coded either")
-#define CODED_coded(C)                                                         \
-    C(wide, values, .columns = "columns")                                      \
-    C(open, values, .columns = "columns", .sparse = true)                      \
+#define CODED_coded(V, C)                                                      \
+    V(wide, "columns", NULL, false)                                            \
+    V(open, "columns", NULL, true)                                             \
     C(unit, ascending)                                                         \
-    C(ragged, values, .columns = "columns", .lengths = "late")                 \
-    C(holes, values, .lengths = "late", .sparse = true)                        \
-    C(flat, values, .sparse = true)                                            \
+    V(ragged, "columns", "late", false)                                        \
+    V(holes, NULL, "late", true)                                               \
+    V(flat, NULL, NULL, true)                                                  \
     C(late, small)
 SKN_MESSAGE_STRUCT(coded, FIELDS_coded)
 SKN_MESSAGE_SCHEMA_CODED(coded, "coded", 1010, FIELDS_coded,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/support/coded_messages.h"
+#include "tests/support/coding_words.h"
 #include "tests/support/oracle.h"
 #include "transport/message/coding.h"
 
@@ -206,7 +207,7 @@ over_and_back(const skn_schema_t *schema, const void *message,
 {
     frames_t frames = frames_new(schema, message, coding, key);
     void *got = decode(schema, &frames);
-    cr_assert(got, "%s in %s", schema->name, skn_coding_word(coding));
+    cr_assert(got, "%s in %s", schema->name, coding_word(coding));
     frames_free(&frames);
     return got;
 }

@@ -135,7 +135,7 @@ flow_note(const skn_actor_t *actor, uint64_t entry)
 static inline skn_status_t
 flow_follow(skn_system_t *system, skn_error_t *error)
 {
-    skn_status_t status = skn_system_start(system, error);
+    skn_status_t status = skn_system_start(system, NULL, NULL, error);
     while (status == SKN_OK && flow_event_count < 64)
         if (skn_system_event(system, -1, flow_events[flow_event_count],
                              sizeof(flow_events[0]), NULL) == SKN_OK)
@@ -266,5 +266,20 @@ static const skn_handler_t gather_handlers[] = {
 static const skn_kind_t gatherer = { .name = "gatherer",
                                      .options = flow_options,
                                      .handlers = gather_handlers };
+
+/* Prints the figures of a run like `skein run --report`, without a verdict. */
+static inline void
+flow_report(const skn_system_t *system, bool json, FILE *file)
+{
+    skn_figures_t figures;
+    if (skn_system_figures(system, &figures, NULL) != SKN_OK)
+        return;
+    if (json)
+        skn_figures_json(&figures, file);
+    else
+        skn_figures_table(&figures, file);
+    fputs(json ? "}\n" : "", file);
+    skn_figures_fini(&figures);
+}
 
 #endif

@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/link_states.h"
 #include "transport/link/fragment.h"
-#include "transport/link/link.h"
 
 #define PAIR_MS UINT64_C(1000000)
 #define PAIR_S UINT64_C(1000000000)
@@ -130,8 +130,8 @@ static inline void
 pair_expect_state(const link_pair_t *pair, unsigned at, skn_link_state_t want)
 {
     skn_link_state_t state = skn_link_state(pair->link[at]);
-    cr_expect_eq(state, want, "%u is %s, not %s", at,
-                 skn_link_state_name(state), skn_link_state_name(want));
+    cr_expect_eq(state, want, "%u is %s, not %s", at, link_state_name(state),
+                 link_state_name(want));
 }
 
 /* DEAD, with this sentence and this hint. */
@@ -141,7 +141,7 @@ pair_expect_dead(const link_pair_t *pair, unsigned at, const char *text,
 {
     const skn_error_t *failure = skn_link_failure(pair->link[at]);
     cr_assert(failure, "%u is %s", at,
-              skn_link_state_name(skn_link_state(pair->link[at])));
+              link_state_name(skn_link_state(pair->link[at])));
     cr_expect_str_eq(failure->text, text);
     cr_expect_str_eq(failure->hint, hint);
     cr_expect_neq(failure->status, SKN_OK);

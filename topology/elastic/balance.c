@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/balance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -401,6 +402,7 @@ skn_balance_due(skn_balance_t *balance, uint64_t now_ns)
 void
 skn_balance_need(skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     balance->node[number].must_not_leave_out = true;
 }
 
@@ -409,6 +411,7 @@ skn_balance_need(skn_balance_t *balance, uint32_t number)
 double
 skn_balance_speed(const skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     return balance->node[number].speed;
 }
 
@@ -423,16 +426,10 @@ skn_balance_share(const skn_balance_t *balance, uint64_t set, uint32_t number)
     return all > 0 ? own->speed * own->cores / all : 0;
 }
 
-void
-skn_balance_set_speed(skn_balance_t *balance, uint32_t number, double speed)
-{
-    if (number < balance->count && speed >= SPEED_MIN && speed <= SPEED_MAX)
-        balance->node[number].speed = speed;
-}
-
 double
 skn_balance_busy(const skn_balance_t *balance, uint32_t number)
 {
+    assert(number < balance->count);
     return balance->node[number].busy;
 }
 

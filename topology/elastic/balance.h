@@ -83,8 +83,6 @@ double skn_balance_speed(const skn_balance_t *balance, uint32_t node);
  * among them, as far as the plan follows the speeds. */
 double skn_balance_share(const skn_balance_t *balance, uint64_t set,
                          uint32_t node);
-/* The speed that an earlier coordinator had measured. */
-void skn_balance_set_speed(skn_balance_t *balance, uint32_t node, double speed);
 /* The share of the time that the busiest core of `node` was busy in the last
  * window; -1: not known. The second is what dealing again would gain;
  * 0: nothing. */

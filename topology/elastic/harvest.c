@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/elastic/harvest.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,10 +57,11 @@ bit(uint32_t member)
     return (uint64_t)1 << member;
 }
 
-/* a * b / c without overflow; b <= c. */
+/* a * b / c without overflow. */
 static uint64_t
 part(uint64_t a, uint64_t b, uint64_t c)
 {
+    assert(b <= c);
     return c == 0 ? 0 : (uint64_t)((unsigned __int128)a * b / c);
 }
 
@@ -77,6 +79,7 @@ static void
 join_old(skn_harvest_t *harvest)
 {
     uint32_t kept = 0;
+    assert(harvest->segment_count == SEGMENTS_MAX);
     for (uint32_t k = 0; k < SEGMENTS_MAX / 2; k += 2, kept++) {
         harvest->segment[kept].end = harvest->segment[k + 1].end;
         harvest->segment[kept].core_ns =
@@ -112,6 +115,7 @@ cut(skn_harvest_t *harvest, uint64_t batch)
         uint64_t first = harvest->segment_count > 1
                              ? harvest->segment[harvest->segment_count - 2].end
                              : 0;
+        assert(first < last->end);
         uint64_t above = first >= batch ? last->core_ns
                                         : part(last->core_ns, last->end - batch,
                                                last->end - first);
@@ -187,6 +191,7 @@ void
 skn_harvest_hello(skn_harvest_t *harvest, uint32_t member, uint64_t incarnation,
                   uint32_t cores, uint64_t now_ns)
 {
+    assert(member < harvest->count);
     seat_t *seat = &harvest->seat[member];
     if (harvest->over)
         return;
@@ -241,6 +246,7 @@ void
 skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
                   const skn_harvest_pulse_t *pulse, uint64_t now_ns)
 {
+    assert(member < harvest->count);
     seat_t *seat = &harvest->seat[member];
     if (!seat->here || harvest->over)
         return;
@@ -263,6 +269,7 @@ skn_harvest_pulse(skn_harvest_t *harvest, uint32_t member,
 void
 skn_harvest_notice(skn_harvest_t *harvest, uint32_t member)
 {
+    assert(member < harvest->count);
     harvest->seat[member].leaving = true;
 }
 
@@ -270,6 +277,7 @@ void
 skn_harvest_failure(skn_harvest_t *harvest, uint32_t member,
                     uint64_t generation)
 {
+    assert(member < harvest->count);
     if (harvest->over || generation != harvest->generation ||
         !(harvest->set & bit(member)))
         return;

@@ -24,9 +24,8 @@ skn_duty_t *
 skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
                     uint32_t member)
 {
-    static skn_duty_t nowhere; /* never used: see ORDERS_MAX */
-    if (membership->order_count == ORDERS_MAX)
-        return &nowhere;
+    assert(membership->order_count < ORDERS_MAX);
+    assert(member < membership->options.count);
     size_t at =
         (membership->order_first + membership->order_count++) % ORDERS_MAX;
     skn_duty_t *order = &membership->order[at];
@@ -137,6 +136,8 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
 {
     /* A generation that only hands over trains nothing, and a generation with a
      * change due pauses as soon as there is a checkpoint to continue from. */
+    assert(membership->phase != SKN_CLUSTER_GATHERING &&
+           membership->phase != SKN_CLUSTER_OVER);
     bool saved =
         membership->saved_here &&
         (membership->serving || membership->phase == SKN_CLUSTER_PAUSING);

@@ -107,6 +107,8 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
                      uint64_t now_ns)
 {
     char text[200];
+    assert(membership->phase == SKN_CLUSTER_GATHERING);
+    assert(stay != 0 && (stay & serving) == 0);
     skn_membership_mark_out(membership, stay | serving, ready, now_ns);
     if (membership->generation < membership->newest)
         membership->generation = membership->newest;

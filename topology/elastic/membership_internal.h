@@ -8,11 +8,12 @@
 #ifndef TOPOLOGY_ELASTIC_MEMBERSHIP_INTERNAL_H
 #define TOPOLOGY_ELASTIC_MEMBERSHIP_INTERNAL_H
 
+#include <assert.h>
+
 #include "topology/elastic/membership.h"
 
 #define NS_PER_MS 1000000u
-/* No event gives more duties: a START, an ABORT and a message for each
- * member. */
+/* Duties that wait: a START, an ABORT and a message for each member. */
 #define ORDERS_MAX (4u * SKN_CLUSTER_NODES_MAX + 16u)
 
 typedef struct member_state {
@@ -94,11 +95,11 @@ lead_of(const skn_membership_t *membership)
     return skn_membership_lead(membership->members & ~membership->serving);
 }
 
-/* How long a member that failed `times` times in a row, 2 or more, stays
- * out. */
+/* How long a member that failed `times` times in a row stays out. */
 static inline uint64_t
 bar_ms(uint32_t times)
 {
+    assert(times >= 2);
     uint32_t doublings = times > 8 ? 6 : times - 2;
     uint64_t bar = (uint64_t)SKN_MEMBER_BAR_MS << doublings;
     return bar < SKN_MEMBER_BAR_MS_MAX ? bar : SKN_MEMBER_BAR_MS_MAX;

@@ -89,6 +89,7 @@ static bool
 is_kept(const skn_membership_t *membership, uint64_t set,
         const skn_point_t *point)
 {
+    assert(set != 0);
     uint32_t count = (uint32_t)__builtin_popcountll(set);
     uint32_t copies = membership->options.copies;
     return point->batch >= membership->saved_batch &&

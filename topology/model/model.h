@@ -21,7 +21,6 @@
 
 /* `auto` in a number. No number of a model file may be negative. */
 #define SKN_AUTO (-1)
-#define SKN_AUTO_REAL (-1.0)
 
 /* Words of a model file: C(NAME, word). The enum, the choices of the option
  * and the printed word come from one list, in one order; AUTO is always 0. */
@@ -163,10 +162,10 @@ typedef struct skn_model_layer {
     /* hidden layers */
     int64_t units; /* SKN_AUTO: auto */
     skn_activate_t activation;
-    double dropout; /* SKN_AUTO_REAL: auto */
+    double dropout; /* SKN_AUTO: auto */
     /* the output layer */
     skn_loss_kind_t loss;
-    double label_smoothing; /* softmax; SKN_AUTO_REAL: auto */
+    double label_smoothing; /* softmax; SKN_AUTO: auto */
     skn_weights_t weights;
     int64_t index_lag; /* SKN_AUTO: auto; batches */
     skn_model_sampler_t sampler;
@@ -174,7 +173,7 @@ typedef struct skn_model_layer {
 
 typedef struct skn_model_optimizer {
     skn_optimizer_kind_t kind;
-    double rate; /* SKN_AUTO_REAL: auto */
+    double rate; /* SKN_AUTO: auto */
     double beta1, beta2, epsilon, weight_decay;
     skn_offload_choice_t offload; /* `auto` is resolved by the plan */
     const char *offload_path;     /* "": the folder of the run */

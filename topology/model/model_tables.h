@@ -23,7 +23,7 @@ typedef enum skn_slot_kind {
     SKN_SLOT_NONE,  /* not kept: `skein: 1` */
     SKN_SLOT_BOOL,  /* bool */
     SKN_SLOT_INT,   /* int64_t; `auto` is SKN_AUTO */
-    SKN_SLOT_REAL,  /* double; `auto` is SKN_AUTO_REAL */
+    SKN_SLOT_REAL,  /* double; `auto` is SKN_AUTO */
     SKN_SLOT_SIZE,  /* the same, in bytes; may have a unit in the file */
     SKN_SLOT_TEXT,  /* const char * */
     SKN_SLOT_PATH,  /* const char *, joined with the file's folder; "" and

@@ -190,7 +190,7 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
     if (!system)
         return error->status;
     publish(topology, system);
-    return skn_system_start_told(system, topology->tell, topology->job, error);
+    return skn_system_start(system, topology->tell, topology->job, error);
 }
 
 int

@@ -132,7 +132,6 @@ typedef enum skn_endpoint_event_kind {
 #define A(name, sentence, text) SKN_ARRIVAL_##name,
     SKN_ARRIVALS(A)
 #undef A
-    SKN_ARRIVAL_COUNT
 } skn_endpoint_event_kind_t;
 
 /* `peer` is the number of the node, or SKN_PEER_UNKNOWN (STRANGER; FRAGMENT

@@ -4,6 +4,7 @@
  * the peer refused our key or broke the protocol: then a new socket is opened,
  * after increasing delays.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -128,6 +129,7 @@ redial_in(skn_endpoint_t *endpoint, endpoint_line_t *line, uint64_t wait_ms)
 static uint64_t
 refused_ms(const endpoint_line_t *line)
 {
+    assert(line->failures > 0);
     uint32_t doublings = line->failures - 1;
     return (uint64_t)REFUSED_MS_MIN
            << (doublings < REFUSED_DOUBLINGS_MAX ? doublings
@@ -267,8 +269,9 @@ skn_line_event(skn_endpoint_t *endpoint, endpoint_line_t *line,
         return false;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
         return on_connected(endpoint, line, arrival);
-    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        return on_refused(endpoint, line, arrival);
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: /* of a node without a key, too */
+        return endpoint->keys ? on_refused(endpoint, line, arrival)
+                              : on_failed(endpoint, line, event, arrival);
     case ZMQ_EVENT_DISCONNECTED:
         return on_disconnected(endpoint, line, arrival);
     default:

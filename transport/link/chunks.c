@@ -47,6 +47,7 @@ reserve_slots(skn_chunks_t *chunks, uint64_t last, skn_error_t *error)
     /* Slots outside first..last-1 are NULL at all times. */
     if (last > chunks->last)
         chunks->last = last;
+    assert(chunks->last - chunks->first <= chunks->slot_count);
     return SKN_OK;
 }
 

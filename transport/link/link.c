@@ -40,17 +40,6 @@ skn_link_reason_name(skn_link_reason_t reason)
     return (size_t)reason < SKN_LINK_REASON_COUNT ? words[reason] : NULL;
 }
 
-const char *
-skn_link_state_name(skn_link_state_t state)
-{
-    static const char *const words[] = {
-#define S(name, word, text) word,
-        SKN_LINK_STATES(S)
-#undef S
-    };
-    return (size_t)state < SKN_LINK_STATE_COUNT ? words[state] : NULL;
-}
-
 /* --- life ---------------------------------------------------------------- */
 
 static bool
@@ -292,6 +281,8 @@ skn_link_acked_end(const skn_link_t *link)
 void
 skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error)
 {
+    assert(sound || error->status != SKN_OK);
+    assert(skn_receiving_credit(&link->receiving) >= link->said_credit);
     if (!sound && link->state != SKN_LINK_DEAD) {
         skn_error_t told = { 0 };
         (void)skn_fail(&told, error->status, "node '%s': %s", link->peer_name,
@@ -404,6 +395,7 @@ skn_link_due_ns(const skn_link_t *link, uint64_t now_ns)
 static void
 watch_silence(skn_link_t *link)
 {
+    assert(skn_link_is_open(link));
     uint64_t silent_ns =
         link->now_ns > link->heard_ns ? link->now_ns - link->heard_ns : 0;
     if (silent_ns >= link->options.silence_ns) {

@@ -50,23 +50,13 @@ typedef struct skn_link skn_link_t;
 const char *skn_link_reason_text(skn_link_reason_t reason);
 const char *skn_link_reason_name(skn_link_reason_t reason);
 
-/* S(NAME, its name, its meaning) */
-#define SKN_LINK_STATES(S)                                                     \
-    S(NEW, "new", "waiting for the peer's hello")                              \
-    S(LIVE, "live", "the peer answers")                                        \
-    S(SUSPECT, "suspect", "the peer has not answered for suspect_ns")          \
-    S(DONE, "done", "both streams came to their ends and were acked")          \
-    S(DEAD, "dead", "given up; skn_link_failure says why")
-
 typedef enum skn_link_state {
-#define S(name, word, text) SKN_LINK_##name,
-    SKN_LINK_STATES(S)
-#undef S
-    SKN_LINK_STATE_COUNT
+    SKN_LINK_NEW,     /* waiting for the peer's hello */
+    SKN_LINK_LIVE,    /* the peer answers */
+    SKN_LINK_SUSPECT, /* the peer has not answered for suspect_ns */
+    SKN_LINK_DONE,    /* both streams came to their ends and were acked */
+    SKN_LINK_DEAD     /* given up; skn_link_failure says why */
 } skn_link_state_t;
-
-/* "new", "live", ...; static. NULL for values outside the table. */
-const char *skn_link_state_name(skn_link_state_t state);
 
 /* 0 means the default where one is given. */
 typedef struct skn_link_options {

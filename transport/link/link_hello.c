@@ -8,6 +8,7 @@
  *                         <-  hello(b, a)   b heard a: a is established with b
  *     a: hello(a, b)      ->                b is established with a
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 
 #include "transport/link/link_internal.h"
@@ -38,6 +39,7 @@ void
 skn_link_die_of(skn_link_t *link, skn_refusal_t refusal,
                 const skn_error_t *error)
 {
+    assert(error->status != SKN_OK);
     link->failure = *error;
     if (link->failure.hint[0] == '\0')
         (void)skn_fail_hint(&link->failure, link->failure.status, "%s",
@@ -49,8 +51,8 @@ skn_link_die_of(skn_link_t *link, skn_refusal_t refusal,
     link->refusal_due = link->refusal_to != 0;
 }
 
-void
-skn_link_die(skn_link_t *link, skn_refusal_t refusal)
+static void
+die(skn_link_t *link, skn_refusal_t refusal)
 {
     refusal_t why = refusal_of(refusal);
     skn_error_t error = { 0 };
@@ -194,11 +196,11 @@ establish(skn_link_t *link, const skn_fragment_header_t *header,
     if (hello->purpose != own->purpose) {
         die_of_purpose(link, hello->purpose);
     } else if (hello->schemas_hash != own->schemas_hash) {
-        skn_link_die(link, SKN_REFUSAL_SCHEMAS);
+        die(link, SKN_REFUSAL_SCHEMAS);
     } else if (hello->config_hash != own->config_hash) {
-        skn_link_die(link, SKN_REFUSAL_CONFIG);
+        die(link, SKN_REFUSAL_CONFIG);
     } else if (hello->data_hash != own->data_hash) {
-        skn_link_die(link, SKN_REFUSAL_DATA);
+        die(link, SKN_REFUSAL_DATA);
     } else {
         link->established = true;
         link->peer_incarnation = header->incarnation;
@@ -215,7 +217,7 @@ take_foreign(skn_link_t *link, const skn_fragment_header_t *header,
     if (link->state == SKN_LINK_NEW &&
         header->peer == link->options.incarnation) {
         link->refusal_to = header->incarnation;
-        skn_link_die(link, SKN_REFUSAL_RUN);
+        die(link, SKN_REFUSAL_RUN);
     } else {
         skn_link_want_hello(link, header->incarnation, false);
     }
@@ -234,7 +236,7 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
     *reason = SKN_LINK_REASON_INCARNATION;
     if (known && header->incarnation != link->peer_incarnation) {
         if (skn_link_is_open(link))
-            skn_link_die(link, SKN_REFUSAL_RESTARTED);
+            die(link, SKN_REFUSAL_RESTARTED);
         link->refusal = SKN_REFUSAL_RESTARTED; /* it need not know of DONE */
         link->refusal_to = header->incarnation;
         link->refusal_due = true;
@@ -321,7 +323,7 @@ skn_link_take_other_version(skn_link_t *link,
         return;
     if (header->peer == link->options.incarnation) {
         link->refusal_to = header->incarnation;
-        skn_link_die(link, SKN_REFUSAL_VERSION);
+        die(link, SKN_REFUSAL_VERSION);
     } else if (header->peer == 0) {
         skn_link_want_hello(link, header->incarnation, false);
     }

@@ -115,8 +115,7 @@ void skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error);
 bool skn_link_is_open(const skn_link_t *link); /* LIVE or SUSPECT */
 
 /* --- link_hello.c */
-void skn_link_die(skn_link_t *link, skn_refusal_t refusal);
-/* The same, with a sentence of the caller's. */
+/* Makes the link DEAD with a sentence of the caller's. */
 void skn_link_die_of(skn_link_t *link, skn_refusal_t refusal,
                      const skn_error_t *error);
 /* Sends a hello when allowed; `to`: the incarnation that it answers, or 0. */

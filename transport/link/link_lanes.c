@@ -37,6 +37,7 @@ add_credit(skn_link_t *link, skn_fragment_header_t *header)
     skn_receiving_t *receiving = &link->receiving;
     header->ack = receiving->arrived;
     header->credit = skn_receiving_credit(receiving);
+    assert(header->credit >= receiving->granted);
     if (receiving->held_count > 0)
         header->held = receiving->held[0].from;
     receiving->granted = header->credit;
@@ -59,6 +60,7 @@ void
 skn_link_leave(skn_link_t *link, const skn_fragment_header_t *header,
                skn_frame_t body, skn_fragment_t *fragment)
 {
+    assert(body.bytes <= SKN_FRAGMENT_BYTES_MAX);
     fragment->header.at = link->header;
     fragment->header.bytes = skn_fragment_write(header, link->header);
     fragment->body = body;

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/link/pace.h"
 
+#include <assert.h>
+
 #include "transport/link/fragment.h"
 
 #define STRETCH_NS_MIN UINT64_C(25000000)
@@ -104,6 +106,7 @@ skn_pace_acked(skn_pace_t *pace, uint64_t now_ns, uint64_t acked,
 {
     if (!pace->busy)
         return;
+    assert(now_ns >= pace->busy_since_ns && acked >= pace->busy_since_acked);
     uint64_t elapsed_ns = now_ns - pace->busy_since_ns;
     uint64_t bytes = acked - pace->busy_since_acked;
     double old = pace->bytes_per_second;

@@ -60,6 +60,7 @@ hold(skn_receiving_t *receiving, uint64_t from, uint64_t to)
     memmove(held + first + 1, held + last, (count - last) * sizeof(*held));
     held[first] = (skn_stretch_t){ from, to };
     receiving->held_count = count + 1 - (last - first);
+    assert(receiving->held_count <= SKN_STRETCHES_MAX);
     return true;
 }
 
@@ -81,6 +82,7 @@ close_gaps(skn_receiving_t *receiving)
     size_t closed = 0;
     while (closed < receiving->held_count &&
            held[closed].from <= receiving->arrived) {
+        assert(held[closed].from < held[closed].to);
         if (held[closed].to > receiving->arrived)
             receiving->arrived = held[closed].to;
         closed++;
@@ -159,6 +161,7 @@ read_length(skn_receiving_t *receiving, skn_error_t *error)
 static bool
 grow(skn_receiving_t *receiving, size_t bytes, skn_error_t *error)
 {
+    assert(bytes <= receiving->record_bytes);
     size_t capacity = receiving->capacity + receiving->capacity / 2;
     if (bytes <= receiving->capacity)
         return true;
@@ -182,6 +185,8 @@ grow(skn_receiving_t *receiving, size_t bytes, skn_error_t *error)
 static bool
 fill_record(skn_receiving_t *receiving, skn_error_t *error)
 {
+    assert(receiving->moved <= receiving->arrived &&
+           receiving->filled <= receiving->record_bytes);
     uint64_t here = receiving->arrived - receiving->moved;
     size_t missing = receiving->record_bytes - receiving->filled;
     size_t bytes = here < missing ? (size_t)here : missing;

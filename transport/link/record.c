@@ -36,7 +36,7 @@ skn_record_write(const skn_record_t *record, const skn_wire_t *wire,
     lead[0] = (uint8_t)record->kind;
     memcpy(lead + 4, &record->edge, sizeof(record->edge));
     memcpy(lead + 8, &record->number, sizeof(record->number));
-    if (count > 0) { /* as skn_wire_flatten writes it */
+    if (count > 0) { /* the flat form of transport/message/schema.h */
         uint32_t start[2] = { (uint32_t)count, 0 };
         memcpy(lead + bytes, start, sizeof(start));
         bytes += sizeof(start);

@@ -47,6 +47,7 @@ skn_status_t
 skn_sending_queue(skn_sending_t *sending, const skn_frame_t *frame,
                   size_t frame_count, size_t byte_count, skn_error_t *error)
 {
+    assert(!sending->finished);
     uint8_t length[SKN_LENGTH_BYTES_MAX];
     size_t length_bytes = put_length(length, byte_count);
     uint64_t end = sending->end;
@@ -149,6 +150,8 @@ skn_sending_next(skn_sending_t *sending, uint64_t now_ns, size_t most,
     if (!sending->connected)
         return false;
     if (sending->again_from < sending->again_to) {
+        assert(sending->again_from >= sending->acked &&
+               sending->again_to <= sending->next);
         uint64_t gap = sending->again_to - sending->again_from;
         bytes = (size_t)(gap < most ? gap : most);
         piece->offset = sending->again_from;
@@ -168,6 +171,8 @@ skn_sending_next(skn_sending_t *sending, uint64_t now_ns, size_t most,
         if (sending->sent < sending->next)
             sending->sent = sending->next;
     }
+    assert(sending->acked <= sending->next && sending->next <= sending->sent &&
+           sending->sent <= sending->end);
     if (sending->timeout_due_ns == 0)
         arm_timeout(sending, now_ns);
     piece->body = frame_of(sending, piece->offset, bytes);

@@ -130,32 +130,6 @@ skn_encode(const skn_schema_t *schema, const void *message,
 
 /* --- decode -------------------------------------------------------------- */
 
-skn_status_t
-skn_decode_id(skn_frame_t header, uint32_t *id, skn_error_t *error)
-{
-    const uint8_t *at = header.at;
-    size_t start = 0, width = 0;
-    if (header.bytes > 0) /* an array: of up to 15, 65,535, 2^32 - 1 values */
-        start = at[0] >= 0x91 && at[0] <= 0x9f ? 1
-                : at[0] == 0xdc                ? 3
-                : at[0] == 0xdd                ? 5
-                                               : 0;
-    if (start == 0 || header.bytes <= start)
-        return skn_fail(error, SKN_BAD_MESSAGE, "the header is no array");
-    uint8_t first = at[start];
-    if (first >= 0xcc && first <= 0xce) /* unsigned, 1, 2 or 4 bytes wide */
-        width = (size_t)1 << (first - 0xcc);
-    else if (first > 0x7f)
-        return skn_fail(error, SKN_BAD_MESSAGE, "the header has no message id");
-    if (header.bytes - start - 1 < width)
-        return skn_fail(error, SKN_BAD_MESSAGE, "the header has no message id");
-    uint32_t number = width > 0 ? 0 : first;
-    for (size_t k = 1; k <= width; k++)
-        number = number << 8 | at[start + k];
-    *id = number;
-    return SKN_OK;
-}
-
 /* The header's values, one for each field, the room that they need, and the
  * reader of coded runs. */
 typedef struct header {
@@ -388,25 +362,6 @@ skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
 {
     return skn_decode_with(schema, frame, frame_count, origin, NULL, NULL,
                            scratch, pool, message, error);
-}
-
-skn_status_t
-skn_decode_any(const skn_schema_t *const *schemas, const skn_frame_t *frame,
-               size_t frame_count, skn_origin_t origin, skn_scratch_t *scratch,
-               skn_pool_t *pool, void **message, skn_error_t *error)
-{
-    uint32_t id = 0;
-    *message = NULL;
-    if (frame_count == 0)
-        return skn_fail(error, SKN_BAD_MESSAGE, "a message without frames");
-    skn_status_t status = skn_decode_id(frame[0], &id, error);
-    if (status != SKN_OK)
-        return status;
-    const skn_schema_t *schema = skn_schema_find(schemas, id, error);
-    if (!schema)
-        return SKN_BAD_MESSAGE;
-    return skn_decode(schema, frame, frame_count, origin, scratch, pool,
-                      message, error);
 }
 
 skn_status_t

@@ -28,31 +28,6 @@ struct skn_coder {
     size_t bytes_max; /* of the decoded message */
 };
 
-/* --- names --------------------------------------------------------------- */
-
-static const char *const words[] = {
-#define C(name, word, bits, help) word,
-    SKN_CODINGS(C)
-#undef C
-};
-
-const char *
-skn_coding_word(skn_coding_t coding)
-{
-    return coding < SKN_CODING_COUNT ? words[coding] : "?";
-}
-
-bool
-skn_coding_named(const char *word, skn_coding_t *coding)
-{
-    for (size_t k = 0; k < SKN_CODING_COUNT; k++)
-        if (strcmp(words[k], word) == 0) {
-            *coding = (skn_coding_t)k;
-            return true;
-        }
-    return false;
-}
-
 /* --- the coder ----------------------------------------------------------- */
 
 skn_coder_t *
@@ -361,24 +336,4 @@ skn_coding_decode(const skn_schema_t *schema, const skn_frame_t *frame,
     coder->bytes_max = bytes_max;
     return skn_decode_with(schema, frame, frame_count, SKN_ORIGIN_PEER, &calls,
                            coder, coder->scratch, pool, message, error);
-}
-
-skn_status_t
-skn_coding_decode_any(const skn_schema_t *const *schemas,
-                      const skn_frame_t *frame, size_t frame_count,
-                      size_t bytes_max, skn_coder_t *coder, skn_pool_t *pool,
-                      void **message, skn_error_t *error)
-{
-    uint32_t id = 0;
-    *message = NULL;
-    if (frame_count == 0)
-        return skn_fail(error, SKN_BAD_MESSAGE, "a message without frames");
-    skn_status_t status = skn_decode_id(frame[0], &id, error);
-    if (status != SKN_OK)
-        return status;
-    const skn_schema_t *schema = skn_schema_find(schemas, id, error);
-    if (!schema)
-        return SKN_BAD_MESSAGE;
-    return skn_coding_decode(schema, frame, frame_count, bytes_max, coder, pool,
-                             message, error);
 }

@@ -34,25 +34,13 @@
 #include "skein/error.h"
 #include "transport/message/schema.h"
 
-/* C(NAME, name in configs, bits a value, help), best first. */
-#define SKN_CODINGS(C)                                                         \
-    C(F32, "f32", 32, "as they are")                                           \
-    C(BF16, "bf16", 16, "the upper half of a float")                           \
-    C(INT8, "int8", 8, "8 bits and a scale a row, rounded at random")          \
-    C(INT4, "int4", 4, "4 bits and a scale a row, rounded at random")
-
 typedef enum skn_coding {
-#define C(name, word, bits, help) SKN_CODING_##name,
-    SKN_CODINGS(C)
-#undef C
+    SKN_CODING_F32,
+    SKN_CODING_BF16,
+    SKN_CODING_INT8,
+    SKN_CODING_INT4,
     SKN_CODING_COUNT
 } skn_coding_t;
-
-/* "f32", "bf16", ...; static storage. "?" for anything else. */
-const char *skn_coding_word(skn_coding_t coding);
-/* Finds the coding of that name. False if there is none; *coding is then
- * unchanged. */
-bool skn_coding_named(const char *word, skn_coding_t *coding);
 
 /* Bytes of runs that one byte of frames can become: a bitmap of zeros has 8
  * items in a byte, of 4 bytes each. */
@@ -101,13 +89,5 @@ skn_status_t skn_coding_decode(const skn_schema_t *schema,
                                size_t bytes_max, skn_coder_t *coder,
                                skn_pool_t *pool, void **message,
                                skn_error_t *error);
-
-/* The same, for a schema that is looked up in a list that ends with NULL. The
- * schema found is skn_payload_of(*message)->schema. */
-skn_status_t skn_coding_decode_any(const skn_schema_t *const *schemas,
-                                   const skn_frame_t *frame, size_t frame_count,
-                                   size_t bytes_max, skn_coder_t *coder,
-                                   skn_pool_t *pool, void **message,
-                                   skn_error_t *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* flat.c - writes all frames of a message into one buffer.
+/* flat.c - finds the frames of a message in one buffer.
  *
  * This file owns: the flat form (drawn in schema.h), for files, tests and
  * wherever a message has to be one buffer. The contents of frames are not
@@ -8,36 +8,6 @@
 #include <string.h>
 
 #include "transport/message/schema.h"
-
-#define FLAT_START_BYTES (2 * sizeof(uint32_t))
-
-size_t
-skn_wire_flat_bytes(const skn_wire_t *wire)
-{
-    size_t bytes = FLAT_START_BYTES + wire->frame_count * sizeof(uint64_t);
-    for (size_t k = 0; k < wire->frame_count; k++)
-        bytes += wire->frame[k].bytes;
-    return bytes;
-}
-
-void
-skn_wire_flatten(const skn_wire_t *wire, void *flat)
-{
-    uint32_t start[2] = { (uint32_t)wire->frame_count, 0 };
-    char *at = flat;
-    memcpy(at, start, sizeof(start));
-    at += sizeof(start);
-    for (size_t k = 0; k < wire->frame_count; k++) {
-        uint64_t bytes = wire->frame[k].bytes;
-        memcpy(at, &bytes, sizeof(bytes));
-        at += sizeof(bytes);
-    }
-    for (size_t k = 0; k < wire->frame_count; k++) {
-        if (wire->frame[k].bytes > 0)
-            memcpy(at, wire->frame[k].at, wire->frame[k].bytes);
-        at += wire->frame[k].bytes;
-    }
-}
 
 skn_status_t
 skn_wire_split(const void *flat, size_t flat_bytes, skn_wire_t *wire,

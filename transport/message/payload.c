@@ -73,11 +73,12 @@ class_of(size_t bytes)
     return bytes <= UINT64_C(384) << power ? 2 * power + 1 : 2 * power + 2;
 }
 
-/* A map of `bytes` (a multiple of 2 MiB) that starts at a huge page: one huge
- * page more is mapped, and the ends are unmapped. */
+/* A map of `bytes` that starts at a huge page: one huge page more is mapped,
+ * and the ends are unmapped. */
 static void *
 map_huge(size_t bytes)
 {
+    assert(bytes % HUGE_PAGE_BYTES == 0);
     size_t room_bytes = bytes + HUGE_PAGE_BYTES;
     char *map = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -138,6 +139,7 @@ skn_pool_new(size_t idle_bytes_max, skn_error_t *error)
 static void
 give_back(skn_pool_t *pool, skn_payload_t *payload)
 {
+    assert(pool->counts.total_bytes >= class_bytes(payload->size_class));
     pool->counts.total_bytes -= class_bytes(payload->size_class);
     pool->counts.freed++;
     block_free(payload);
@@ -150,6 +152,8 @@ lay_idle(skn_pool_t *pool, skn_payload_t *payload)
 {
     uint32_t size_class = payload->size_class;
     size_t bytes = class_bytes(size_class);
+    assert(pool->counts.out > 0 &&
+           pool->counts.idle_bytes <= pool->idle_bytes_max);
     pool->counts.out--;
     if (bytes > pool->idle_bytes_max - pool->counts.idle_bytes) {
         give_back(pool, payload);
@@ -350,6 +354,7 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
                        used_bytes);
         return NULL;
     }
+    assert(class_bytes(size_class) >= used_bytes);
     ASAN_UNPOISON_MEMORY_REGION(payload, used_bytes);
     ASAN_POISON_MEMORY_REGION((char *)payload + used_bytes,
                               class_bytes(size_class) - used_bytes);

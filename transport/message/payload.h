@@ -42,7 +42,6 @@ typedef struct skn_payload {
     struct skn_payload *next; /* in a list of the pool, while idle */
     size_t used_bytes;        /* header, struct, runs and strings */
     uint32_t from;            /* the actor that sent it */
-    uint32_t flags;           /* for the runtime; 0 when new */
     uint64_t sequence;
     uint64_t sent_ns; /* CLOCK_MONOTONIC */
 } skn_payload_t;

@@ -17,6 +17,8 @@
 #define HEADER_NUMBER_BYTES 9u
 #define HEADER_COUNT_BYTES 10u
 #define HEADER_TEXT_BYTES 5u
+/* No field of a struct is larger than a run: an address and a count. */
+#define STRUCT_BYTES_MAX (SKN_FIELDS_MAX * sizeof(skn_bytes_t))
 
 /* --- tables -------------------------------------------------------------- */
 
@@ -32,12 +34,11 @@ name_is_sane(const char *name)
            strspn(name, letters) == letter_count;
 }
 
-/* The greatest `max` that is allowed for a field of `kind`. */
+/* The greatest `max` that is allowed for a field of `kind`. A u32 is limited by
+ * its type, whatever its maximum. */
 static uint64_t
 max_of_kind(skn_field_kind_t kind)
 {
-    if (kind == SKN_FIELD_u32)
-        return UINT32_MAX;
     if (kind == SKN_FIELD_str)
         return SKN_TEXT_MAX;
     return skn_field_item_bytes(kind) > 0 ? SKN_RUN_MAX : UINT64_MAX;
@@ -187,6 +188,11 @@ skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
     if (!schema->help)
         return skn_fail(error, SKN_BAD_CONFIG, "message %s has no help",
                         schema->name);
+    if (schema->struct_bytes > STRUCT_BYTES_MAX)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: its struct has %zu bytes, at most %zu "
+                        "allowed",
+                        schema->name, schema->struct_bytes, STRUCT_BYTES_MAX);
     size_t header_bytes = HEADER_START_BYTES;
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
@@ -207,40 +213,6 @@ skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
     for (; coded && coded->name && status == SKN_OK; coded++)
         status = check_coded(schema, coded, error);
     return status;
-}
-
-skn_status_t
-skn_schemas_check(const skn_schema_t *const *schemas, skn_error_t *error)
-{
-    for (size_t k = 0; schemas[k]; k++) {
-        skn_status_t status = skn_schema_check(schemas[k], error);
-        if (status != SKN_OK)
-            return status;
-        for (size_t before = 0; before < k; before++) {
-            if (schemas[before]->id == schemas[k]->id)
-                return skn_fail(error, SKN_BAD_CONFIG,
-                                "messages %s and %s have the same id, %u",
-                                schemas[before]->name, schemas[k]->name,
-                                schemas[k]->id);
-            if (strcmp(schemas[before]->name, schemas[k]->name) == 0)
-                return skn_fail(error, SKN_BAD_CONFIG,
-                                "messages %u and %u are both called %s",
-                                schemas[before]->id, schemas[k]->id,
-                                schemas[k]->name);
-        }
-    }
-    return SKN_OK;
-}
-
-const skn_schema_t *
-skn_schema_find(const skn_schema_t *const *schemas, uint32_t id,
-                skn_error_t *error)
-{
-    for (size_t k = 0; schemas[k]; k++)
-        if (schemas[k]->id == id)
-            return schemas[k];
-    (void)skn_fail(error, SKN_BAD_MESSAGE, "message id %u is unknown", id);
-    return NULL;
 }
 
 bool

@@ -1,4 +1,4 @@
-/* schema.h - encodes, decodes, validates and prints any message by its schema.
+/* schema.h - encodes, decodes and validates any message by its schema.
  *
  * An encoded message is a short list of frames: frame 0 is a msgpack array
  *
@@ -56,21 +56,12 @@ typedef enum skn_origin {
  * rows are fields. SKN_BAD_CONFIG. */
 skn_status_t skn_schema_check(const skn_schema_t *schema, skn_error_t *error);
 
-/* The same for a list that ends with NULL; no id or name may occur twice. */
-skn_status_t skn_schemas_check(const skn_schema_t *const *schemas,
-                               skn_error_t *error);
-
 /* 64 bits over id, name, each field's name, kind and maximum, and how runs are
  * coded; equal tables of two builds have equal hashes. It is not a secret and
  * finds mistakes, not attacks. */
 uint64_t skn_schema_hash(const skn_schema_t *schema);
 /* The same over a list that ends with NULL; its order does not matter. */
 uint64_t skn_schemas_hash(const skn_schema_t *const *schemas);
-
-/* The schema with `id` in a list that ends with NULL, or NULL and
- * SKN_BAD_MESSAGE "message id 77 is unknown". */
-const skn_schema_t *skn_schema_find(const skn_schema_t *const *schemas,
-                                    uint32_t id, skn_error_t *error);
 
 /* Whether a message of `schema` carries a loan, so that it cannot leave the
  * process. */
@@ -88,21 +79,11 @@ void skn_schemas_document(const skn_schema_t *const *schemas, FILE *file);
 skn_status_t skn_validate(const skn_schema_t *schema, const void *message,
                           skn_error_t *error);
 
-/* Prints one line without a newline, with the first items of a run and 60 bytes
- * of a text: word{text "the", count 3, vector[3] 0.5 1 0.25}. `message` is
- * valid. */
-void skn_print(const skn_schema_t *schema, const void *message, FILE *file);
-
 /* Validates `message` and describes it as frames. Only the header is copied.
  * `scratch` holds frame 0 until its next use. */
 skn_status_t skn_encode(const skn_schema_t *schema, const void *message,
                         skn_scratch_t *scratch, skn_wire_t *wire,
                         skn_error_t *error);
-
-/* Reads the id in the header frame, before any schema is known. Cheap: the
- * header is not walked, and nothing beyond its first bytes is trusted. */
-skn_status_t skn_decode_id(skn_frame_t header, uint32_t *id,
-                           skn_error_t *error);
 
 /* Makes a message of `schema` in `pool` out of frames that may hold anything:
  * either *message is valid and held once, or it is NULL and the status is
@@ -113,14 +94,6 @@ skn_status_t skn_decode(const skn_schema_t *schema, const skn_frame_t *frame,
                         skn_scratch_t *scratch, skn_pool_t *pool,
                         void **message, skn_error_t *error);
 
-/* The same, for a schema that is looked up in a list that ends with NULL. The
- * schema found is skn_payload_of(*message)->schema. */
-skn_status_t skn_decode_any(const skn_schema_t *const *schemas,
-                            const skn_frame_t *frame, size_t frame_count,
-                            skn_origin_t origin, skn_scratch_t *scratch,
-                            skn_pool_t *pool, void **message,
-                            skn_error_t *error);
-
 /* Encodes and decodes in one step, without copying the runs twice: the option
  * `wire` puts this between two actors of one process. */
 skn_status_t skn_recode(const skn_schema_t *schema, const void *message,
@@ -129,11 +102,8 @@ skn_status_t skn_recode(const skn_schema_t *schema, const void *message,
 
 /* --- the flat form: all frames in one piece of memory -------------------- */
 
-/* Size of the flat form: u32 frame count, u32 zero, u64 bytes of each frame,
- * then the frames without gaps; little-endian. */
-size_t skn_wire_flat_bytes(const skn_wire_t *wire);
-/* Writes the flat form; `flat` has room for skn_wire_flat_bytes. */
-void skn_wire_flatten(const skn_wire_t *wire, void *flat);
+/* The flat form: u32 frame count, u32 zero, u64 bytes of each frame, then the
+ * frames without gaps; little-endian. */
 /* Finds the frames in `flat`, which may hold any bytes. SKN_BAD_MESSAGE. */
 skn_status_t skn_wire_split(const void *flat, size_t flat_bytes,
                             skn_wire_t *wire, skn_error_t *error);

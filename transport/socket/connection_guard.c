@@ -189,7 +189,7 @@ static void
 accept_one(skn_connection_guard_t *guard, int descriptor)
 {
     skn_connection_guard_verdict_t verdict =
-        skn_watch_accept(guard->parts.watch, descriptor, skn_monotonic_ms());
+        skn_watch_accept(guard->parts.watch, descriptor);
     if (!atomic_load(&guard->begun)) {
         guard->selftests++;
         return;

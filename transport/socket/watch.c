@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/watch.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h> /* netinet/tcp.h is older */
@@ -27,7 +28,6 @@
 
 typedef struct watched_connection {
     int descriptor;
-    uint64_t since_ms;
     skn_watch_account_t account;
 } watched_connection_t;
 
@@ -200,6 +200,7 @@ shut_down(const skn_watch_t *watch, int descriptor)
 static void
 forget(skn_watch_t *watch, size_t k)
 {
+    assert(k < watch->count);
     watch->count--;
     memmove(&watch->connection[k], &watch->connection[k + 1],
             (watch->count - k) * sizeof(*watch->connection));
@@ -224,7 +225,7 @@ skn_watch_close(skn_watch_t *watch, int descriptor)
 }
 
 skn_connection_guard_verdict_t
-skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
+skn_watch_accept(skn_watch_t *watch, int descriptor)
 {
     skn_connection_guard_verdict_t verdict = SKN_VERDICT_FAIR;
     (void)skn_watch_close(watch, descriptor); /* its end is reported later */
@@ -247,7 +248,7 @@ skn_watch_accept(skn_watch_t *watch, int descriptor, uint64_t now_ms)
     atomic_store_explicit(&watch->delivered[descriptor], 0,
                           memory_order_relaxed);
     watch->connection[watch->count++] =
-        (watched_connection_t){ descriptor, now_ms, { 0 } };
+        (watched_connection_t){ .descriptor = descriptor };
     return verdict;
 }
 

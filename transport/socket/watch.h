@@ -86,8 +86,7 @@ void skn_watch_port(skn_watch_t *watch, uint16_t port);
  * it is one too many, the oldest that has delivered nothing yet is shut down,
  * or this one if there is none. */
 skn_connection_guard_verdict_t skn_watch_accept(skn_watch_t *watch,
-                                                int descriptor,
-                                                uint64_t now_ms);
+                                                int descriptor);
 /* True: it was watched to its end, and no message was ever taken from it. */
 bool skn_watch_close(skn_watch_t *watch, int descriptor);
 /* Checks all connections; returns how many were shut down. */

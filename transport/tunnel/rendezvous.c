@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/rendezvous.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ skn_rendezvous_count(const skn_rendezvous_t *rendezvous)
 static void
 forget(skn_rendezvous_t *rendezvous, uint32_t k)
 {
+    assert(k < rendezvous->count);
     rendezvous->promise[k] = rendezvous->promise[--rendezvous->count];
 }
 

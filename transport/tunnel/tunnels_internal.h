@@ -108,7 +108,6 @@ struct skn_tunnels {
     passage_t *passage; /* [passage_max] */
     size_t passage_max;
     struct pollfd *polled;
-    size_t polled_max;
     uint64_t now_ms, question_count;
     uint64_t deaf_ms; /* nothing is accepted until then */
     pthread_t thread;

@@ -21,8 +21,7 @@ reader_open(skn_actor_t *actor, void *file, skn_error_t *error)
     return *(FILE **)file ? SKN_OK
                           : skn_fail(error, SKN_NO_INPUT, "no %s", path);
 }
-static skn_status_t
-reader_produce(skn_actor_t *actor, void *file, skn_error_t *error)
+static skn_status_t produce(skn_actor_t *actor, void *file, skn_error_t *error)
 {
     char text[32];
     (void)!fscanf(*(FILE **)file, "%*[^a-zA-Z]");
@@ -37,24 +36,28 @@ reader_produce(skn_actor_t *actor, void *file, skn_error_t *error)
 }
 static void reader_close(skn_actor_t *actor, void *file)
 {
+    (void)actor;
     if (*(FILE **)file)
         fclose(*(FILE **)file);
 }
 static const skn_option_t reader_options[] = {
-    { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "the text to read" }, { 0 } };
-static const skn_kind_t reader = { "word_reader", "reads the words of a file",
-    sizeof(FILE *), reader_options, .sends = sends, .open = reader_open,
-    .produce = reader_produce, .close = reader_close };
+    { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "the text to read" },
+    SKN_ZERO };
+static const skn_kind_t reader = SKN_KIND(
+    SKN_SET(name, "word_reader") SKN_SET(help, "reads the words of a file")
+    SKN_SET(state_bytes, sizeof(FILE *)) SKN_SET(options, reader_options)
+    SKN_SET(sends, sends) SKN_SET(open, reader_open)
+    SKN_SET(produce, produce) SKN_SET(close, reader_close));
 
 typedef struct counter { word_t word[4097]; char text[4096][32]; } counter_t;
 
-static skn_status_t
-on_word(skn_actor_t *actor, void *state, const void *message,
-        skn_error_t *error)
+static skn_status_t count(skn_actor_t *actor, void *state, const void *message,
+                          skn_error_t *error)
 {
-    counter_t *counter = state;
-    const word_t *word = message;
+    counter_t *counter = (counter_t *)state;
+    const word_t *word = (const word_t *)message;
     size_t k = 0;
+    (void)actor;
     while (k < 4096 && counter->word[k].count &&
            strcmp(counter->text[k], word->text))
         k++;
@@ -65,8 +68,7 @@ on_word(skn_actor_t *actor, void *state, const void *message,
     counter->word[k].count += word->count;
     return SKN_OK;
 }
-static skn_status_t
-counter_drain(skn_actor_t *actor, void *state, skn_error_t *error)
+static skn_status_t drain(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     word_t *word = ((counter_t *)state)->word;
@@ -76,9 +78,12 @@ counter_drain(skn_actor_t *actor, void *state, skn_error_t *error)
                                       word->text, (int)word->count);
     return status;
 }
-static const skn_handler_t handlers[] = { { &word_schema, on_word }, { 0 } };
-static const skn_kind_t counter = { "word_counter", "counts, tells at the end",
-    sizeof(counter_t), .handlers = handlers, .drain = counter_drain };
+static const skn_handler_t handlers[] = { { &word_schema, count, NULL },
+                                          SKN_ZERO };
+static const skn_kind_t counter = SKN_KIND(
+    SKN_SET(name, "word_counter") SKN_SET(help, "counts, tells at the end")
+    SKN_SET(state_bytes, sizeof(counter_t)) SKN_SET(handlers, handlers)
+    SKN_SET(drain, drain));
 
 static const skn_kind_t *const kinds[] = { &reader, &counter, NULL };
-SKN_API const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, kinds };
+const skn_plugin_t skn_plugin = { SKN_PLUGIN_VERSION, kinds };

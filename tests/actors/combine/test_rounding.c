@@ -259,11 +259,10 @@ expect_told(skn_coding_t coding, bool packed, bool softmax, float near,
         cr_expect_geq(told.changed, want.changed * (1 - bound));
     } else {
         cr_expect_float_eq(told.changed / want.changed, 1, bound,
-                           "%s: told %g, is %g", skn_coding_word(coding),
+                           "%s: told %g, is %g", coding_word(coding),
                            told.changed, want.changed);
         cr_expect_float_eq(got / is, 1, is < 0.3 ? 0.1 : 0.5,
-                           "%s: told %g, is %g", skn_coding_word(coding), got,
-                           is);
+                           "%s: told %g, is %g", coding_word(coding), got, is);
     }
     for (size_t s = 0; s < SHARDS; s++) {
         skn_payload_drop(world.sent[s]);

@@ -62,8 +62,8 @@ start(uint32_t node, const skn_start_options_t *more)
     cr_assert(systems[node], "%s", errors[node].text);
     if (patience_ns > 0)
         systems[node]->patience_ns = patience_ns;
-    cr_assert_eq(skn_system_start(systems[node], &errors[node]), SKN_OK, "%s",
-                 errors[node].text);
+    cr_assert_eq(skn_system_start(systems[node], NULL, NULL, &errors[node]),
+                 SKN_OK, "%s", errors[node].text);
 }
 
 /* Whether the system's run has ended. */

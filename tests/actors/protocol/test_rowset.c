@@ -22,10 +22,8 @@ expect_sets(uint32_t rows, uint32_t adds, uint32_t most)
             skn_rowset_add(&set, added);
             flag[added] = 1;
         }
-        for (uint32_t k = 0; k < rows; k++) {
-            cr_assert_eq(skn_rowset_has(&set, k), flag[k] != 0);
+        for (uint32_t k = 0; k < rows; k++)
             wanted += flag[k];
-        }
         while ((count = skn_rowset_take(&set, &cursor, row, most)) > 0) {
             for (uint32_t k = 0; k < count; k++) {
                 cr_assert(at == 0 || row[k] > last);

@@ -505,7 +505,7 @@ Test(actor, a_stop_wakes_an_actor_that_rests)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     cr_expect_eq(skn_system_event(system, -1, line, sizeof(line), &error),
                  SKN_OK);
     cr_expect_str_eq(line, "{\"at\":10}");
@@ -524,7 +524,7 @@ Test(actor, a_stop_before_the_start_is_not_forgotten)
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
     skn_system_stop(system);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     cr_expect_eq(skn_system_wait(system, &error), SKN_OK);
     skn_system_destroy(&system);
 }

@@ -71,7 +71,7 @@ crash_by(int number, bool watches, char *text, size_t bytes)
             _exit(1);
         flow_actors(&flow, &crasher, 1, number, 0);
         skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
-        (void)skn_system_start(system, &error);
+        (void)skn_system_start(system, NULL, NULL, &error);
         (void)skn_system_wait(system, &error);
         _exit(0);
     }

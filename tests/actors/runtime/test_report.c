@@ -24,7 +24,7 @@ report_of(const skn_system_t *system)
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
-    skn_system_report(system, true, file);
+    flow_report(system, true, file);
     fclose(file);
     cr_expect_eq(text[bytes - 1], '\n');
     cr_expect_null(memchr(text, '\n', bytes - 1), "one line");
@@ -40,7 +40,7 @@ table_of(const skn_system_t *system)
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
-    skn_system_report(system, false, file);
+    flow_report(system, false, file);
     fclose(file);
     return text;
 }

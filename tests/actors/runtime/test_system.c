@@ -83,7 +83,7 @@ Test(system, what_was_told_before_a_start_failed_can_be_read)
     flow_actors(&flow, &greeter, 1, 0, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
     cr_assert(system, "%s", error.text);
-    cr_expect_eq(skn_system_start(system, &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_system_start(system, NULL, NULL, &error), SKN_NO_INPUT);
     cr_expect_eq(skn_system_event(system, -1, line, sizeof(line), NULL),
                  SKN_OK);
     cr_expect_str_eq(line, "{\"event\":\"opening\"}");
@@ -134,7 +134,7 @@ Test(system, a_running_system_can_be_destroyed)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 0, 2, 2, 1);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
     cr_assert(system, "%s", error.text);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     cr_expect_gt(thread_count(), before);
     skn_system_destroy(&system);
     cr_expect_eq(thread_count(), before);
@@ -173,7 +173,7 @@ Test(system, a_host_follows_the_run_in_its_own_poll_loop)
     cr_assert(system, "%s", error.text);
     cr_expect_eq(skn_system_event(system, 0, line, sizeof(line), &error),
                  SKN_BUSY);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     while (status != SKN_UNAVAILABLE) {
         struct pollfd item = { .fd = skn_system_fd(system), .events = POLLIN };
         cr_assert_eq(poll(&item, 1, 30000), 1, "the end is never announced");
@@ -198,7 +198,7 @@ Test(system, an_event_that_is_too_long_for_the_buffer_stays)
     char exact[12], small[11] = "untouched";
     flow_actors(&flow, &teller, 1, 2, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     for (int k = 0; k < 2; k++)
         cr_expect_eq(skn_system_event(system, -1, small, sizeof(small), &error),
                      SKN_TOO_SMALL);
@@ -226,7 +226,7 @@ Test(system, events_that_are_not_read_are_bounded)
     skn_start_options_t options = { .no_binding = true };
     flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     while (atomic_load(&system->event_count) < SKN_EVENTS_MAX)
         sched_yield();
     while (skn_system_event(system, -1, line, sizeof(line), &error) == SKN_OK) {
@@ -247,7 +247,7 @@ Test(system, a_host_that_waits_for_the_end_need_not_read)
     skn_start_options_t options = { .no_binding = true };
     flow_actors(&flow, &teller, 1, 2 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     cr_expect_eq(skn_system_wait(system, &error), SKN_OK);
     while (skn_system_event(system, 0, line, sizeof(line), &error) == SKN_OK)
         seen++;
@@ -261,7 +261,7 @@ Test(system, a_host_that_reads_nothing_can_stop_and_destroy)
     skn_start_options_t options = { .no_binding = true };
     flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     while (atomic_load(&system->event_count) < SKN_EVENTS_MAX)
         sched_yield();
     skn_system_stop(system);
@@ -315,7 +315,7 @@ Test(system, an_event_without_a_wait_waits_for_no_thread)
     flow_actors(&flow, &holder, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 2, 0, 1, 1, 1);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     while (!system->closing) /* until the failure has come */
         cr_assert_eq(skn_system_event(system, 0, line, sizeof(line), &error),
                      SKN_BUSY);
@@ -470,7 +470,7 @@ Test(system, threads_carry_the_names_and_units_of_their_actors)
     skn_placement_t *placement = skn_placement_new(NULL, &error);
     skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
     cr_assert(system && placement, "%s", error.text);
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
     for (uint32_t k = 0; k < 3; k++) {
         units_of(flow.names[k], units);
         (void)snprintf(want, sizeof(want), "%u",
@@ -594,7 +594,7 @@ Test(system, the_report_counts_what_the_pipes_carried)
     cr_assert(system, "%s", error.text);
     cr_assert_eq(flow_follow(system, &error), SKN_OK);
     FILE *file = open_memstream(&text, &bytes);
-    skn_system_report(system, true, file);
+    flow_report(system, true, file);
     fclose(file);
     json_t *report = json_loads(text, 0, NULL);
     cr_assert(report, "%s", text);
@@ -611,7 +611,7 @@ Test(system, the_report_counts_what_the_pipes_carried)
     json_decref(report);
     free(text);
     file = open_memstream(&text, &bytes);
-    skn_system_report(system, false, file);
+    flow_report(system, false, file);
     fclose(file);
     cr_expect(strstr(text, "relay.0"), "%s", text);
     cr_expect(strstr(text, "100 handled"), "%s", text);

@@ -71,7 +71,8 @@ Test(watchdog, a_handler_that_does_not_return_is_reported_and_not_who_waits)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
     flow.actors[1].plugin = "./sleeper.so";
     skn_system_t *system = new_system();
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK, "%s",
+                 error.text);
     while (skn_system_event(system, -1, line, sizeof(line), NULL) == SKN_OK) {
         cr_expect(begins(line,
                          "{\"event\":\"stuck\",\"actor\":\"sleeper.0\","
@@ -109,7 +110,8 @@ Test(watchdog, reports_take_no_room_from_the_events_of_actors)
     flow_actors(&flow, &teller, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
     skn_system_t *system = new_system();
-    cr_assert_eq(skn_system_start(system, &error), SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK, "%s",
+                 error.text);
     while (skn_system_event(system, -1, line, sizeof(line), NULL) == SKN_OK) {
         if (begins(line, "{\"event\":\"stuck\"")) {
             reports++;
@@ -142,8 +144,8 @@ Test(watchdog, replicas_are_one_report_while_the_run_starts_too)
 {
     flow_actors(&flow, &opener, 3, 0, 0);
     skn_system_t *system = new_system();
-    cr_assert_eq(skn_system_start_told(system, take_early, NULL, &error),
-                 SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_system_start(system, take_early, NULL, &error), SKN_OK,
+                 "%s", error.text);
     cr_expect_geq(told, 3);
     cr_expect_eq(skn_system_wait(system, &error), SKN_OK, "%s", error.text);
     skn_system_destroy(&system);

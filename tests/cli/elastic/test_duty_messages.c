@@ -152,8 +152,10 @@ Test(duty_messages, a_start_has_the_manifest_that_was_chosen)
 Test(duty_messages, speeds_outlive_a_coordinator)
 {
     double speeds[2] = { 0 };
+    double measured[2] = { 0.25, 0 };
+    skn_balance_destroy(&balance);
+    balance = cli_balancing_new(&model, measured, NULL);
     cr_expect_eq(skn_balance_speed(balance, 1), 0.5, "as the file says");
-    skn_balance_set_speed(balance, 0, 0.25);
     json_t *object = cli_balancing_json(balance, &model);
     cli_balancing_read(object, &model, speeds);
     cr_expect_eq(speeds[0], 0.25);

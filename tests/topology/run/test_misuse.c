@@ -565,17 +565,32 @@ static const skn_schema_t nameless = { .id = 1001, .struct_bytes = 8 };
 static const skn_schema_t lost = { .name = "lost",
                                    .id = 1002,
                                    .struct_bytes = 8,
+                                   .help = "",
                                    .field_count = 3 };
 static const skn_field_t beside[] = { { "f", SKN_FIELD_u64, 4, 1, "" } };
 static const skn_schema_t short_one = { .name = "short",
                                         .id = 1003,
                                         .struct_bytes = 8,
+                                        .help = "",
                                         .fields = beside,
                                         .field_count = 1 };
+static const skn_coded_field_t rowless[] = {
+    { "f", SKN_CODED_values, "gone", NULL, false },
+    { NULL, SKN_CODED_values, NULL, NULL, false }
+};
+static const skn_field_t values[] = { { "f", SKN_FIELD_f32s, 0, 9, "" } };
+static const skn_schema_t coded = { .name = "coded",
+                                    .id = 1004,
+                                    .struct_bytes = sizeof(skn_f32s_t),
+                                    .help = "",
+                                    .fields = values,
+                                    .field_count = 1,
+                                    .coded = rowless };
 static const skn_schema_t *const notes[] = { &note_schema, NULL };
 static const skn_schema_t *const bad[][2] = { { &nameless, NULL },
                                               { &lost, NULL },
-                                              { &short_one, NULL } };
+                                              { &short_one, NULL },
+                                              { &coded, NULL } };
 static const struct {
     skn_kind_t kind;
     const char *sentence;
@@ -595,11 +610,14 @@ static const struct {
     { { .name = "k", .timers = five }, "kind 'k' has more than 4 timers" },
     { { .name = "k", .timers = no_fire },
       "kind 'k': the function of timer 'a' is NULL" },
-    { { .name = "k", .sends = bad[0] }, "kind 'k': message 1001 has no name" },
+    { { .name = "k", .sends = bad[0] },
+      "kind 'k': message id 1001 has no proper name" },
     { { .name = "k", .sends = bad[1] },
-      "kind 'k': message 'lost' has 3 fields and no table of them" },
+      "kind 'k': message lost: 3 fields, but no table" },
     { { .name = "k", .sends = bad[2] },
-      "kind 'k': field 0 of message 'short'" },
+      "kind 'k': message short: f does not lie in its struct" },
+    { { .name = "k", .sends = bad[3] },
+      "kind 'k': message coded: the rows of f are those of gone" },
     { { .name = "k", .gathers = notes },
       "kind 'k': 'note' of `gathers` has no handler" },
     { { .name = "k", .needs = notes },

@@ -380,7 +380,9 @@ Test(spec, refuses_kinds_that_contradict_each_other)
 {
     static const skn_kind_t *const twice[] = { &hermit, &relay, &hermit, NULL };
     expect_kinds_refused(twice, "t.yaml: kind 'hermit' is there already");
-    static const skn_schema_t other = { .name = "word", .id = 1007 };
+    static const skn_schema_t other = { .name = "word",
+                                        .id = 1007,
+                                        .help = "" };
     static const skn_schema_t *const sends[] = { &other, NULL };
     static const skn_kind_t liar = { .name = "liar", .sends = sends };
     static const skn_kind_t *const pair[] = { &relay, &liar, NULL };

@@ -727,3 +727,62 @@ Test(strangers, the_selftest_notices_an_open_door)
     skn_keys_destroy(&keys);
     skn_keys_destroy(&other);
 }
+
+/* --- a peer that refuses this node ---------------------------------------- */
+
+/* Answers a request of ZeroMQ RFC 27 (its second frame is its number), if there
+ * is one. */
+static void
+refuse_all(void *judge)
+{
+    char number[256];
+    int more = 1, number_bytes = 0;
+    size_t more_bytes = sizeof(more);
+    static const char *const answer[] = { "1.0", NULL, "400", "no", "", "" };
+    for (size_t k = 0; more; k++) {
+        char frame[256];
+        int bytes = zmq_recv(judge, frame, sizeof(frame), ZMQ_DONTWAIT);
+        if (bytes < 0)
+            return;
+        if (k == 1)
+            memcpy(number, frame, (size_t)(number_bytes = bytes));
+        (void)zmq_getsockopt(judge, ZMQ_RCVMORE, &more, &more_bytes);
+    }
+    for (size_t k = 0; k < 6; k++)
+        (void)zmq_send(judge, k == 1 ? number : answer[k],
+                       k == 1 ? (size_t)number_bytes : strlen(answer[k]),
+                       k < 5 ? ZMQ_SNDMORE : 0);
+}
+
+Test(strangers, a_node_without_a_key_that_is_refused_says_so)
+{
+    char address[128];
+    size_t address_bytes = sizeof(address);
+    int none = 0;
+    void *context = zmq_ctx_new();
+    void *judge = zmq_socket(context, ZMQ_REP);
+    void *door = zmq_socket(context, ZMQ_ROUTER);
+    cr_assert_eq(zmq_bind(judge, "inproc://zeromq.zap.01"), 0);
+    cr_assert_eq(zmq_setsockopt(door, ZMQ_ZAP_DOMAIN, "x", 1), 0);
+    cr_assert_eq(zmq_setsockopt(door, ZMQ_LINGER, &none, sizeof(none)), 0);
+    cr_assert_eq(zmq_bind(door, "tcp://127.0.0.1:*"), 0);
+    cr_assert_eq(
+        zmq_getsockopt(door, ZMQ_LAST_ENDPOINT, address, &address_bytes), 0);
+    skn_endpoint_peer_t peer = { 7, "door", address, NULL };
+    skn_endpoint_t *node = node_open(NULL, &peer);
+    skn_endpoint_event_t arrival = { .kind = SKN_ARRIVAL_FRAGMENT };
+    for (int k = 0; arrival.kind != SKN_ARRIVAL_HANDSHAKE_FAILED; k++) {
+        struct pollfd item = { skn_endpoint_descriptor(node), POLLIN, 0 };
+        refuse_all(judge);
+        if (!skn_endpoint_take(node, &arrival))
+            (void)poll(&item, 1, 10);
+        cr_assert_lt(k, PATIENCE_MS / 10);
+    }
+    cr_expect_eq(arrival.peer, 7);
+    cr_expect(strstr(arrival.sentence, "as nodes without keys do"), "%s",
+              arrival.sentence);
+    skn_endpoint_close(&node);
+    (void)zmq_close(door);
+    (void)zmq_close(judge);
+    (void)zmq_ctx_term(context);
+}

@@ -335,8 +335,6 @@ Test(link, names_and_sentences_are_in_their_tables)
     }
     cr_expect_null(skn_link_reason_text(SKN_LINK_REASON_COUNT));
     cr_expect_null(skn_link_reason_name(SKN_LINK_REASON_COUNT));
-    cr_expect_null(skn_link_state_name(SKN_LINK_STATE_COUNT));
-    cr_expect_str_eq(skn_link_state_name(SKN_LINK_SUSPECT), "suspect");
     cr_expect_str_eq(skn_link_reason_name(SKN_LINK_REASON_RUN), "run");
 }
 

@@ -26,23 +26,6 @@ expect_exact_part(const coded_t *sent, const coded_t *got)
     cr_assert_arr_eq(sent->norm.at, got->norm.at, 8 * sent->norm.count);
 }
 
-Test(coding, words_are_those_of_configs)
-{
-    skn_coding_t coding = SKN_CODING_INT8;
-    cr_expect_str_eq(skn_coding_word(SKN_CODING_F32), "f32");
-    cr_expect_str_eq(skn_coding_word(SKN_CODING_COUNT), "?");
-    EACH_CODING(each)
-    {
-        cr_expect(skn_coding_named(skn_coding_word(each), &coding));
-        cr_expect_eq(coding, each);
-    }
-    coding = SKN_CODING_BF16;
-    cr_expect_not(skn_coding_named("auto", &coding));
-    cr_expect_not(skn_coding_named("?", &coding));
-    cr_expect_not(skn_coding_named("", &coding));
-    cr_expect_eq(coding, SKN_CODING_BF16);
-}
-
 Test(coding, f32_is_bit_equal_whatever_the_values)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -89,7 +72,7 @@ expect_row_near(skn_coding_t coding, bool sparse, const float *sent,
     for (size_t k = 0; k < length; k++) {
         cr_assert(fabs((double)got[k] - (double)sent[k]) <=
                       error_max(coding, sent[k], greatest),
-                  "%s: %g became %g, greatest %g", skn_coding_word(coding),
+                  "%s: %g became %g, greatest %g", coding_word(coding),
                   (double)sent[k], (double)got[k], (double)greatest);
         cr_assert(sent[k] != 0 || got[k] == 0, "zero stays zero");
         cr_assert(!sparse || (sent[k] == 0) == (got[k] == 0), "and it alone");
@@ -173,7 +156,7 @@ Test(coding, the_bytes_depend_on_message_coding_and_key_alone)
                     cr_assert_eq(again.at[k].bytes, first.at[k].bytes);
                     cr_assert_arr_eq(again.at[k].at, first.at[k].at,
                                      first.at[k].bytes, "%s, %s, frame %zu",
-                                     kernels->isa, skn_coding_word(coding), k);
+                                     kernels->isa, coding_word(coding), k);
                 }
                 frames_free(&again);
             }
@@ -263,9 +246,9 @@ Test(coding, activations_take_the_bytes_of_the_formula)
         frames_t frames = frames_new(&skn_activation_schema, sent, coding, 5);
         double bytes = (double)frames_bytes(&frames);
         cr_log_info("activation, %s: %.1f bytes a sample, formula %.1f",
-                    skn_coding_word(coding), bytes / B, formula / B);
+                    coding_word(coding), bytes / B, formula / B);
         cr_expect(bytes <= 1.05 * formula, "%s: %g bytes, formula %g",
-                  skn_coding_word(coding), bytes, formula);
+                  coding_word(coding), bytes, formula);
         frames_free(&frames);
     }
     skn_payload_drop(sent);
@@ -363,8 +346,8 @@ Test(coding, what_will_arrive_is_known_before)
                                               coding, seed, coder, told, NULL),
                              SKN_OK);
                 cr_assert(same((skn_f32s_t){ told, runs[k].count }, runs[k]),
-                          "%s in %s, seed %d", names[k],
-                          skn_coding_word(coding), (int)seed);
+                          "%s in %s, seed %d", names[k], coding_word(coding),
+                          (int)seed);
             }
             skn_payload_drop(sent);
             skn_payload_drop(got);
@@ -455,13 +438,11 @@ Test(coding, the_error_of_normal_rows_is_that_of_the_formula)
                 formula += columns * step * step / 6;
             }
             double error = sqrt(errors / squares);
-            cr_log_info("%s, %u wide: %.5f, formula %.5f",
-                        skn_coding_word(coding), columns, error,
-                        sqrt(formula / squares));
+            cr_log_info("%s, %u wide: %.5f, formula %.5f", coding_word(coding),
+                        columns, error, sqrt(formula / squares));
             cr_expect(fabs(error - documented[wide][coding]) <=
                           0.05 * documented[wide][coding],
-                      "%s, %u wide: %g", skn_coding_word(coding), columns,
-                      error);
+                      "%s, %u wide: %g", coding_word(coding), columns, error);
             if (coding >= SKN_CODING_INT8)
                 cr_expect(fabs(error - sqrt(formula / squares)) <=
                           0.05 * error);

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "transport/message/schema.h"
+#include "tests/support/flat.h"
 
 static void
 expect_no_split(const void *flat, size_t flat_bytes, const char *want)
@@ -23,9 +23,9 @@ Test(flat, the_flat_form_holds_the_same_frames)
     wire.frame_count = 2;
     wire.frame[0] = (skn_frame_t){ "header", 6 };
     wire.frame[1] = (skn_frame_t){ "values", 5 };
-    size_t flat_bytes = skn_wire_flat_bytes(&wire);
+    size_t flat_bytes = flat_bytes_of(&wire);
     cr_assert_eq(flat_bytes, 8 + 2 * 8 + 6 + 5);
-    skn_wire_flatten(&wire, flat);
+    flat_write(&wire, flat);
     cr_assert_eq(skn_wire_split(flat, flat_bytes, &again, NULL), SKN_OK);
     cr_assert_eq(again.frame_count, 2);
     for (size_t k = 0; k < 2; k++) {
@@ -66,9 +66,9 @@ Test(flat, empty_frames_and_the_longest_list_survive)
     for (size_t k = 0; k < SKN_FRAMES_MAX; k++)
         wire.frame[k] = k % 2 ? (skn_frame_t){ NULL, 0 }
                               : (skn_frame_t){ &"0123456789"[k % 10], 1 };
-    size_t flat_bytes = skn_wire_flat_bytes(&wire);
+    size_t flat_bytes = flat_bytes_of(&wire);
     cr_assert_leq(flat_bytes, sizeof(flat));
-    skn_wire_flatten(&wire, flat);
+    flat_write(&wire, flat);
     cr_assert_eq(skn_wire_split(flat, flat_bytes, &again, NULL), SKN_OK);
     cr_assert_eq(again.frame_count, SKN_FRAMES_MAX);
     for (size_t k = 0; k < SKN_FRAMES_MAX; k++) {

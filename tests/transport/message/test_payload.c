@@ -123,17 +123,14 @@ Test(payload, the_header_knows_the_schema_and_starts_at_zero)
     skn_payload_t *payload = skn_payload_of(activation);
     cr_assert_eq(payload->schema, &activation_schema);
     cr_assert_eq(payload->from, 0);
-    cr_assert_eq(payload->flags, 0);
     cr_assert_eq(payload->sequence, 0);
     cr_assert_eq(payload->sent_ns, 0);
     payload->from = 9;
-    payload->flags = 1;
     payload->sequence = 77;
     skn_payload_drop(activation);
     activation_t *again = activation_of(pool, 5);
     cr_assert_eq(again, activation, "the block is used again");
     cr_assert_eq(payload->from, 0);
-    cr_assert_eq(payload->flags, 0);
     cr_assert_eq(payload->sequence, 0);
     skn_payload_drop(again);
     skn_pool_destroy(&pool);

@@ -188,7 +188,7 @@ send_bytes(int k, size_t bytes)
 Test(watch, the_endless_one_is_cut_and_nobody_else, .init = start, .fini = stop)
 {
     for (int k = 0; k < 3; k++)
-        cr_expect_eq(skn_watch_accept(watch, server[k], 0), SKN_VERDICT_FAIR);
+        cr_expect_eq(skn_watch_accept(watch, server[k]), SKN_VERDICT_FAIR);
     cr_expect_eq(skn_watch_look(watch, 10), 0);
     for (uint64_t ms = 20; ms < 100; ms += 10) {
         send_bytes(0, SLACK);
@@ -209,7 +209,7 @@ Test(watch, a_receiver_that_sleeps_has_nothing_to_take, .init = start,
      .fini = stop)
 {
     size_t cut_count = 0;
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     (void)skn_watch_look(watch, 0);
     skn_watch_empty(watch);
     send_bytes(0, 3 * SLACK);
@@ -221,7 +221,7 @@ Test(watch, a_receiver_that_sleeps_has_nothing_to_take, .init = start,
 
 Test(watch, a_receiver_that_is_woken_may_be_late, .init = start, .fini = stop)
 {
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     (void)skn_watch_look(watch, 0);
     skn_watch_empty(watch);
     cr_assert_eq(write(receiver[1], "x", 1), 1);
@@ -240,7 +240,7 @@ Test(watch, a_receiver_that_is_woken_may_be_late, .init = start, .fini = stop)
 /* It has taken the sign, and is held up before it says what it took. */
 Test(watch, a_receiver_that_looks_is_not_asleep, .init = start, .fini = stop)
 {
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     (void)skn_watch_look(watch, 0);
     skn_watch_empty(watch);
     skn_watch_takes(watch);
@@ -253,7 +253,7 @@ Test(watch, a_receiver_that_looks_is_not_asleep, .init = start, .fini = stop)
 Test(watch, what_is_not_read_yet_does_not_count, .init = start, .fini = stop)
 {
     static char block[65536];
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     (void)skn_watch_look(watch, 0);
     cr_assert_gt(write(client[0], block, sizeof(block)), 0);
     for (uint64_t ms = 10; ms < 60; ms += 10) {
@@ -267,21 +267,21 @@ Test(watch, one_too_many_costs_the_oldest_that_delivered_nothing, .init = start,
      .fini = stop)
 {
     for (int k = 0; k < 4; k++)
-        cr_expect_eq(skn_watch_accept(watch, server[k], 0), SKN_VERDICT_FAIR);
+        cr_expect_eq(skn_watch_accept(watch, server[k]), SKN_VERDICT_FAIR);
     skn_watch_delivered(watch, server[0]); /* nobody has looked since */
-    cr_expect_eq(skn_watch_accept(watch, server[4], 30), SKN_VERDICT_OVER);
+    cr_expect_eq(skn_watch_accept(watch, server[4]), SKN_VERDICT_OVER);
     cr_expect(!is_shut(0), "it is a friend");
     cr_expect(is_shut(1));
     for (int k = 2; k < 5; k++)
         skn_watch_delivered(watch, server[k]);
     (void)skn_watch_look(watch, 40);
-    cr_expect_eq(skn_watch_accept(watch, server[5], 50), SKN_VERDICT_OVER);
+    cr_expect_eq(skn_watch_accept(watch, server[5]), SKN_VERDICT_OVER);
     cr_expect(is_shut(5), "all others are friends");
     cr_expect_eq(skn_watch_count(watch), 4);
     cr_expect(!skn_watch_close(watch, server[2]), "it brought something");
     cr_expect(!skn_watch_close(watch, server[2]), "it is gone");
     cr_expect_eq(skn_watch_count(watch), 3);
-    cr_expect_eq(skn_watch_accept(watch, server[6], 60), SKN_VERDICT_FAIR);
+    cr_expect_eq(skn_watch_accept(watch, server[6]), SKN_VERDICT_FAIR);
 }
 
 Test(watch, a_descriptor_that_became_something_else_is_left_alone,
@@ -289,7 +289,7 @@ Test(watch, a_descriptor_that_became_something_else_is_left_alone,
 {
     int pipes[2];
     cr_assert_eq(pipe(pipes), 0);
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     (void)skn_watch_look(watch, 0);
     send_bytes(0, 3 * SLACK);
     skn_watch_empty(watch);
@@ -303,9 +303,9 @@ Test(watch, a_descriptor_that_became_something_else_is_left_alone,
     }
     cr_expect_eq(write(pipes[1], "x", 1), 1);
     /* The other end of a connection is ours, too, but was not accepted. */
-    (void)skn_watch_accept(watch, client[1], 70);
+    (void)skn_watch_accept(watch, client[1]);
     for (int k = 2; k < 6; k++)
-        (void)skn_watch_accept(watch, server[k], 70);
+        (void)skn_watch_accept(watch, server[k]);
     struct pollfd item = { server[1], POLLIN, 0 };
     cr_expect_eq(poll(&item, 1, 0), 0, "not shut down");
     (void)close(pipes[0]);
@@ -314,12 +314,12 @@ Test(watch, a_descriptor_that_became_something_else_is_left_alone,
 
 Test(watch, impossible_descriptors_are_refused, .init = start, .fini = stop)
 {
-    cr_expect_eq(skn_watch_accept(watch, -1, 0), SKN_VERDICT_OVER);
-    cr_expect_eq(skn_watch_accept(watch, 65536, 0), SKN_VERDICT_OVER);
+    cr_expect_eq(skn_watch_accept(watch, -1), SKN_VERDICT_OVER);
+    cr_expect_eq(skn_watch_accept(watch, 65536), SKN_VERDICT_OVER);
     skn_watch_delivered(watch, -1);
     skn_watch_delivered(watch, 65536);
     cr_expect(!skn_watch_close(watch, 12345));
-    (void)skn_watch_accept(watch, server[0], 0);
+    (void)skn_watch_accept(watch, server[0]);
     cr_expect(skn_watch_close(watch, server[0]), "it brought nothing");
     cr_expect_eq(skn_watch_count(watch), 0);
 }

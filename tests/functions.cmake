@@ -54,6 +54,8 @@ if(SKN_TESTS)
   target_link_options(skein_test PRIVATE -Wl,-Bsymbolic)
   set_target_properties(skein_test PROPERTIES LINKER_LANGUAGE C)
   add_library(skn_host_locale OBJECT tests/support/host_locale.c)
+  add_library(skn_few_libraries OBJECT tests/support/few_libraries.c)
+  target_link_libraries(skn_few_libraries PRIVATE skn_flags)
   add_library(skn_no_git SHARED tests/support/no_git.c)
   set_target_properties(skn_no_git PROPERTIES OUTPUT_NAME git2 SOVERSION 1.5
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/no_git)
@@ -85,7 +87,8 @@ endfunction()
 function(skn_criterion kind name source is_bytes)
   skn_program(${kind} ${name} ${source})
   set(target ${kind}_${name})
-  target_link_libraries(${target} PRIVATE PkgConfig::CRITERION)
+  target_link_libraries(${target} PRIVATE PkgConfig::CRITERION
+    skn_few_libraries)
   add_dependencies(${target} skn_no_git)
   target_link_options(${target} PRIVATE
     -Wl,--disable-new-dtags,-rpath,${CMAKE_BINARY_DIR}/no_git)

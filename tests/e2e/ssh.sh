@@ -27,6 +27,7 @@ port=${ports[0]} closed=${ports[1]} silent=${ports[2]}
 ssh-keygen -q -t ed25519 -N '' -f user || exit 70
 chmod 700 "$work"
 ssh-keygen -q -t ed25519 -N '' -f host || exit 70
+mkdir home # not the user's, whose start-up files take longer than all else
 cat >sshd_config <<CONFIG
 ListenAddress 127.0.0.1:$port
 HostKey $work/host
@@ -36,6 +37,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
+SetEnv "HOME=$work/home"
 CONFIG
 # As root it wants an empty folder, which else its service makes.
 if [ "$(id -u)" = 0 ] && [ ! -d /run/sshd ]; then

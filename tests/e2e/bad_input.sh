@@ -17,11 +17,11 @@ seen() {
     local wanted=$1 pattern=$2 code=0 line
     shift 2
     timeout -k 5 60 "$@" >out 2>err </dev/null || code=$?
-    line=$(head -n 1 err)
+    IFS= read -r line <err || true
     echo "exit code $code: ${line#skein: }"
     # shellcheck disable=SC2053
     [ "$code" = "$wanted" ] && [[ ${line#skein: } = $pattern ]] &&
-        ! grep -q "signal 11" err
+        [[ $(<err) != *"signal 11"* ]]
 }
 # told CODE PATTERN COMMAND...: with --json the line stands alone, but for the
 # lines of the file below one that has a place in it. An error event has the
@@ -29,11 +29,13 @@ seen() {
 told() {
     local wanted=$1
     seen "$@" --json || return 1
-    every_line_is_json out && python3 -c '
+    python3 -c '
 import json, re, sys
 line, *rest = sys.stdin.read().splitlines()
 line = line.removeprefix("skein: ")
-event = json.loads(open("out").read().splitlines()[-1])
+events = [json.loads(text) for text in open("out")]
+assert all(isinstance(each, dict) for each in events), events
+event = events[-1]
 assert event["event"] == "error", event
 assert event["code"] == int(sys.argv[1]), event
 hint = "; " + event["hint"] if event["hint"] else ""

@@ -15,7 +15,9 @@
 #     (support/faults.h).
 # skn_script(NAME FILE PROPERTY...)     a script of tests/ or tests/e2e/. LABELS
 #     long: kills, soaks and long waits, which `make test-all` and `make
-#     nightly` have and `make test` has not. Exit code 77 means skipped.
+#     nightly` have and `make test` has not. Exit code 77 means skipped. They
+#     start before the programs, which are shorter: all cores are busy to the
+#     end.
 # skn_fuzz(NAME)                        tests/fuzz/fuzz_NAME.c, with clang and
 #     -DSKN_FUZZ=ON.
 # skn_bench(NAME)                       bench/bench_NAME.c.
@@ -170,7 +172,7 @@ function(skn_script name file)
     add_test(NAME ${name}
       COMMAND ${SKN_OWN_NET} ${CMAKE_SOURCE_DIR}/${file}
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 COST 10
       ENVIRONMENT "SKEIN_BUILD=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1"
       ${ARGN})
   endif()

@@ -1,8 +1,9 @@
 /* sim_membership.c - simulates a coordinator, members, disks and lines, all
  * from a seed.
  *
- * Usage: sim_membership [--partial] [--seeds FIRST..LAST]    (1..1000)
+ * Usage: sim_membership [--partial] [--seeds FIRST..LAST]
  *        sim_membership [--partial] --trace SEED
+ * Seeds are 1..300, or 1..1000 where all tests run (SKEIN_TESTS is set).
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as
  * cli/elastic/coordinator.c and cli/member/member.c do, in a simulated world:
@@ -769,7 +770,8 @@ play(uint64_t seed, bool partial, uint64_t *generations, uint64_t *faults)
 int
 main(int argc, char **argv)
 {
-    uint64_t generations = 0, faults = 0, failed = 0, first = 1, last = 1000;
+    uint64_t generations = 0, faults = 0, failed = 0, first = 1;
+    uint64_t last = getenv("SKEIN_TESTS") ? 1000 : 300;
     bool partial = argc > 1 && strcmp(argv[1], "--partial") == 0;
     if (partial) {
         argc--;

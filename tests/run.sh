@@ -27,6 +27,9 @@ ulimit -c 0
 # Debian's python3: the stand-in of a version manager takes ten times as long to
 # start, and scripts start it often.
 [ ! -x /usr/bin/python3 ] || export PATH=/usr/bin:$PATH
+# Asked once, not by each test (tests/own_net.sh).
+export SKEIN_OWN_NET=no
+unshare -n ip link set lo up 2>/dev/null && SKEIN_OWN_NET=yes
 # One more at a time than there are processing units: scripts wait a lot.
 ctest --test-dir "$build" --output-junit "$report" --no-tests=error \
     --timeout "${SKEIN_TEST_SECONDS:-600}" -j "$(($(nproc) + 1))" \

@@ -121,7 +121,7 @@ refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
     skn_error_t why = { 0 };
     admission->member[member].is_waiting = false;
     (void)skn_fail(&why, SKN_BUSY,
-                   "node '%.64s' is a member already, from %s, and is not let "
+                   "node '%.64s' is already a member, from %s, and is not let "
                    "in from %s as well",
                    admission->names[member],
                    skn_control_where(admission->control, member, false),

@@ -275,8 +275,8 @@ take_ended(cluster_t *coordinator, uint32_t member,
             coordinator->from_batch &&
         cli_bad_checkpoints_add(&coordinator->bad_checkpoints,
                                 coordinator->seal, generation, error.status))
-        say(coordinator, "the newest checkpoint cannot be read: it is passed "
-                         "over for an older one");
+        say(coordinator, "the newest checkpoint cannot be read; continuing "
+                         "from an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
                          &error, skn_monotonic_ns());
 }
@@ -666,11 +666,11 @@ finish(cluster_t *coordinator)
     if (status == SKN_OK && over) {
         add_line(coordinator,
                  (cli_journal_line_t){ .over = stopped ? "stopped" : "done" });
-        say(coordinator, stopped ? "the run is stopped; it goes on when the "
-                                   "coordinator is started again"
+        say(coordinator, stopped ? "the run has stopped; start the "
+                                   "coordinator again to continue"
                                  : "the run is done");
         if (stopped && !coordinator->call->json)
-            cli_resume_command_print(coordinator->call, "to go on:", NULL);
+            cli_resume_command_print(coordinator->call, "to continue:", NULL);
     }
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);

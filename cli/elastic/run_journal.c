@@ -78,9 +78,8 @@ cli_run_journal_open(cli_run_journal_t *journal, const skn_model_t *model,
         return skn_fail_hint(
             error,
             skn_fail(error, SKN_USAGE,
-                     "a run with a coordinator needs a folder that it finds "
-                     "again"),
-            "give -o checkpoint.path=FOLDER, the same on all machines");
+                     "checkpoint.path must be set when a coordinator is used"),
+            "give -o checkpoint.path=FOLDER, the same for all machines");
     skn_status_t status = skn_resume_make_top(folder, error);
     if (status != SKN_OK)
         return status;

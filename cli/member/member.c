@@ -180,7 +180,7 @@ refuse(cli_client_t *member)
     if (member->ever_connected)
         return; /* the coordinator may come back as it was */
     (void)skn_fail(&member->error, SKN_NO_PERMISSION,
-                   "the coordinator at %s does not let this node in",
+                   "the coordinator at %s refused this node",
                    member->model->coordinator.address);
     (void)skn_fail_hint(&member->error, SKN_NO_PERMISSION,
                         "its file must list node '%.64s' with the key %.200s; "
@@ -196,7 +196,7 @@ take_arrivals(cli_client_t *member)
     while (skn_control_take(member->control, &arrival)) {
         switch (arrival.kind) {
         case SKN_CONTROL_CONNECTED:
-            cli_client_print(member, "is in line with the coordinator at %s",
+            cli_client_print(member, "is connected to the coordinator at %s",
                              member->model->coordinator.address);
             member->connected = member->ever_connected = true;
             member->greeted = member->complained = false;
@@ -205,7 +205,7 @@ take_arrivals(cli_client_t *member)
         case SKN_CONTROL_LOST:
             if (member->connected && !member->over)
                 cli_client_print(
-                    member, "has lost the coordinator, and dials it again");
+                    member, "has lost the coordinator and is reconnecting");
             member->connected = false;
             break;
         case SKN_CONTROL_REFUSED:
@@ -226,7 +226,7 @@ leave(cli_client_t *member, const char *reason)
         return;
     member->leaving = true;
     member->reason = reason;
-    cli_client_print(member, "hands over what it has, and leaves");
+    cli_client_print(member, "hands over its data and leaves");
     member->leave_ns = skn_monotonic_ns();
     if (member->connected)
         cli_client_send_leaving(member);
@@ -293,14 +293,15 @@ see_to_lease(cli_client_t *member)
         skn_monotonic_ns() < member->lease_ns)
         return;
     cli_worker_kill(&member->worker);
-    cli_warn(member->call, "nothing is heard of the coordinator: we pause",
-             "the run goes on when it is back");
+    cli_warn(member->call,
+             "lost contact with the coordinator; pausing until it answers",
+             "the run continues when the coordinator is back");
 }
 
 static void
 serve(cli_client_t *member)
 {
-    cli_client_print(member, "looks for the coordinator at %s",
+    cli_client_print(member, "is connecting to the coordinator at %s",
                      member->model->coordinator.address);
     while (!is_over(member)) {
         cli_up_node_t *node = &member->worker.node;

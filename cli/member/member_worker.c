@@ -207,8 +207,8 @@ check_folder(const char *folder, const char *run, skn_error_t *error)
     return skn_fail_hint(
         error,
         skn_fail(error, SKN_CANNOT_CREATE, "%.400s holds another run", folder),
-        "give another checkpoint.path, or move that folder away; and if the "
-        "coordinator has lost its journal, put that back");
+        "give another checkpoint.path, or move that folder away; if the "
+        "coordinator lost its journal, restore that");
 }
 
 skn_status_t

@@ -78,10 +78,10 @@ twin() {
 for time in first second; do
     check_code 75 "a $time process with the key of c is refused" twin
     check_match "  and told why" \
-        "node 'c' is a member already, from 127\.0\.0\.1" twin.out
+        "node 'c' is already a member, from 127\.0\.0\.1" twin.out
 done
 check_equal "which is told once" \
-    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 1
+    "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 1
 check_equal "and the others, and c, train on in their generation" "$(begun)" \
     "$generations"
 
@@ -95,13 +95,13 @@ at_exit "kill -9 $pid_twin 2>/dev/null"
 takes_over() { grep -q '"how":"begins"' twin.json; }
 check "one takes the place of another that is silent" wait_until 300 takes_over
 check_equal "and was not refused before" \
-    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 1
+    "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 1
 generations=$(begun)
 kill -CONT "$pid_c" "$worker_c"
 code=0
 wait "$pid_c" || code=$?
 check_equal "which is refused itself when it wakes" "$code" 75
-check_match "  and told why" "node 'c' is a member already" run.c.err
+check_match "  and told why" "node 'c' is already a member" run.c.err
 check_equal "and ends nobody's generation" "$(begun)" "$generations"
 
 # A member that was killed is back at once, by its connection's end.
@@ -116,7 +116,7 @@ await "one that was killed comes back" 'c died and is back|c is gone' \
 is_back() { grep -q '"how":"begins"' again.json; }
 check "and takes part" wait_until 300 is_back
 check_equal "and nobody else was refused" \
-    "$(grep -c "refused: node 'c' is a member already" run.lead.json)" 2
+    "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 2
 
 kill -TERM "$lead_pid"
 check "the coordinator ends well when it is told to" wait "$lead_pid"

@@ -51,7 +51,7 @@ spoil 1
 check "where the newest checkpoint is damaged on all of them they go on" \
     some second 4
 check_match "  from an older one, which people are told" \
-    'it is passed over for an older one' second.json
+    'continuing from an older one' second.json
 check_code 78 "with other units none of them can go on: the run ends" \
     whole third -o train.epochs=100000 -o model.layers.hidden.units=48
 check_match "  and says why" 'was begun with another' third.err

@@ -122,7 +122,7 @@ check "one whose folder is another run's does not keep the others" \
 wait "$pid_b"
 check_equal "  and ends with its reason" $? 73
 check_match "  which it tells, too" "spoken/b holds another run" spoken.b.out
-check_match "  as others what they do" "^a takes part in generation 1$" \
+check_match "  as others what they do" "^a starts generation 1$" \
     spoken.a.out
 
 # --- from one place --------------------------------------------------------

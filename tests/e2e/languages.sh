@@ -97,14 +97,14 @@ tick(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     skn_parts_t parts = SKN_ZERO;
     skn_parts_refuse(&parts, state != NULL);
-    return skn_actor_tell(actor, error, "{\"event\":\"%s\"}", "tick");
+    return skn_actor_send_event(actor, error, "{\"event\":\"%s\"}", "tick");
 }
 static const skn_timer_t timers[] = { { "tick", 100, tick }, SKN_ZERO };
 static const skn_handler_t handlers[] = { { &rows_schema, NULL, NULL },
                                           SKN_ZERO };
 static const skn_kind_t ticker = SKN_KIND(
     SKN_SET(name, "ticker") SKN_SET(timers, timers) SKN_SET(handlers, handlers)
-    SKN_SET(computes, true));
+    SKN_SET(is_compute_bound, true));
 int
 main(void)
 {

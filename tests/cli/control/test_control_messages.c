@@ -100,6 +100,46 @@ Test(control_messages, what_is_not_a_message_is_refused)
     }
 }
 
+/* Bytes of each kind that were changed, cut and repeated: read or refused, and
+ * what is read can be written. Sanitizers watch. */
+Test(control_messages, damaged_messages_are_read_or_refused)
+{
+    uint32_t random = 1, accepted = 0;
+    for (cli_control_kind_t kind = 1; kind < CLI_CONTROL_KINDS; kind++) {
+        json_t *object = example_of(cli_control_describe(kind));
+        char *text = skn_json_write(object, JSON_COMPACT);
+        size_t length = strlen(text);
+        for (int round = 0; round < 400; round++) {
+            char bytes[2048];
+            cr_assert_lt(length, sizeof(bytes));
+            memcpy(bytes, text, length);
+            for (int k = 0; k < 1 + round % 3; k++) {
+                random = random * 1664525u + 1013904223u; /* Knuth's LCG */
+                bytes[(random >> 8) % length] = (char)(random >> 24);
+            }
+            size_t kept = round % 4 ? length : (random >> 8) % length;
+            char *exact = malloc(kept + 1); /* a sanitizer sees its end */
+            cr_assert(exact);
+            memcpy(exact, bytes, kept);
+            skn_error_t error = { 0 };
+            cli_control_message_t message;
+            if (cli_control_read((skn_frame_t){ exact, kept }, &message,
+                                 &error) == SKN_OK) {
+                char *again = cli_control_write(&message);
+                accepted += again != NULL;
+                free(again);
+            } else {
+                cr_assert_eq(error.status, SKN_BAD_MESSAGE);
+            }
+            cli_control_message_fini(&message);
+            free(exact);
+        }
+        free(text);
+        json_decref(object);
+    }
+    cr_expect_gt(accepted, 0);
+}
+
 Test(control_messages, newer_types_are_ignored_and_older_versions_named)
 {
     skn_error_t error = { 0 };

@@ -208,7 +208,7 @@ Test(admission, a_second_process_waits_till_the_first_has_answered)
     cr_expect_not(says_hello(&scene, 0, 1, NULL, &news));
     cr_assert(news);
     expect_message(&scene, 1, CLI_CONTROL_REFUSE, 75,
-                   "is a member already, from 127.0.");
+                   "is already a member, from 127.0.");
     cr_expect(says_hello(&scene, 0, 1, NULL, &news), "as ever");
     close_scene(&scene);
 }

@@ -1,8 +1,7 @@
 /* sim_membership.c - simulates a coordinator, members, disks and lines, all
  * from a seed.
  *
- * Usage: sim_membership [--partial] [--seeds FIRST..LAST]
- *        sim_membership [--partial] --trace SEED
+ * Usage: sim_membership [--partial] [--seeds FIRST..LAST | --trace SEED]
  * Seeds are 1..300, or 1..1000 where all tests run (SKEIN_TESTS is set).
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as

@@ -152,7 +152,7 @@ PY
 fi
 if is_wanted batches; then
     train -o train.batch_rows=4 -o train.max_batches=2500 -o train.epochs=1
-    judge batches 'messages that hold too little'
+    judge batches 'messages that are too small'
 fi
 if is_wanted core; then
     before=(taskset -c 0)

@@ -193,7 +193,7 @@ want=$(grep -h '^weights_sha256' "$work/alone.log" | tail -n 1)
 got=$(grep -h '^weights_sha256' "$work/run.log" | tail -n 1)
 say "$(grep -h '^done' "$work/run.log" | tail -n 1 | sed 's/  P@3.*//')"
 if [ -n "$got" ] && [ "$got" = "$want" ]; then
-    say "same weights as an undisturbed run: ${got#weights_sha256 }"
+    say "same weights as in an undisturbed run: ${got#weights_sha256 }"
 else
     stop "NOT the same weights: $got, undisturbed $want"
 fi

@@ -22,7 +22,7 @@ typedef struct combination {
 #define NO_TRAINING "nothing is trained with --predict: leave one of them out"
 #define OWN_MACHINE                                                            \
     "--local-nodes are processes of this machine: leave one of them out"
-#define INDEX_TOO "say --index too"
+#define INDEX_TOO "give --index, too"
 
 /* clang-format off */
 static const combination_t combinations[] = {

@@ -83,8 +83,7 @@ check_best(const ensemble_member_t *member, skn_error_t *error)
     return error->status == SKN_OK
                ? SKN_OK
                : skn_fail_hint(error, error->status,
-                               "remove %.160s, and it is trained again",
-                               member->path);
+                               "remove %.160s to train it again", member->path);
 }
 
 static skn_status_t
@@ -115,7 +114,7 @@ tell_member(const cli_call_t *call, const cli_outcome_t *whole,
     } else {
         (void)printf("network %u of %u of %s, seed %" PRId64 "%s\n", k + 1,
                      whole->networks, whole->path, member->seed,
-                     state == DONE ? ": is trained already" : "");
+                     state == DONE ? ": already trained" : "");
     }
     (void)fflush(stdout);
 }
@@ -250,7 +249,7 @@ int
 cli_ensemble_tell(const cli_call_t *call, const cli_outcome_t *whole)
 {
     skn_error_t error = { 0 };
-    heed_signals(call, whole, "stopped; to have the scores:", false);
+    heed_signals(call, whole, "stopped; to get the scores:", false);
     return tell_whole(call, whole, &error) == SKN_OK ? 0
                                                      : cli_report(call, &error);
 }
@@ -328,7 +327,7 @@ tell_stop(const cli_call_t *call, const cli_outcome_t *whole, uint32_t k,
     (void)printf("stopped %s network %u of %u; ", trained ? "after" : "in",
                  k + 1, whole->networks);
     cli_resume_command_print(call,
-                             "to go on:", whole->named ? NULL : whole->path);
+                             "to continue:", whole->named ? NULL : whole->path);
 }
 
 static void
@@ -338,7 +337,8 @@ tell_early_stop(const cli_call_t *call, const cli_outcome_t *whole)
         (void)puts("{\"event\":\"stopped\",\"begun\":false}");
     else
         cli_resume_command_print(call,
-                                 "stopped before the first network; to go on:",
+                                 "stopped before the first network; to "
+                                 "continue:",
                                  whole->named ? NULL : whole->path);
 }
 
@@ -375,12 +375,12 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
         tell_early_stop(call, whole);
         return 0;
     }
-    heed_signals(call, whole, "stopped; to go on:", true);
+    heed_signals(call, whole, "stopped; to continue:", true);
     if (is_resume && check_all_best(whole, &error) != SKN_OK)
         return cli_report(call, &error);
     for (uint32_t k = 0; k < whole->networks; k++) {
         ensemble_member_t member = member_of(whole, k);
-        heed_signals(call, whole, "stopped; to go on:", true);
+        heed_signals(call, whole, "stopped; to continue:", true);
         state_t state = state_of(member.path, SKN_VERIFY_ALL);
         bool known = state == DONE && is_resume;
         tell_member(call, whole, &member, k, known ? DONE : ABSENT);
@@ -395,6 +395,6 @@ cli_ensemble(const cli_call_t *call, const cli_outcome_t *whole, bool *stopped)
             return code;
     }
     heed_signals(call, whole,
-                 "stopped, with all networks trained; to go on:", true);
+                 "stopped, with all networks trained; to continue:", true);
     return join(call, whole, &error) == SKN_OK ? 0 : cli_report(call, &error);
 }

@@ -9,10 +9,10 @@
 /* clang-format off */
 #define CLI_INDEX_OPTIONS                                                      \
     { "index", 0, NULL,                                                        \
-      "rank what an index finds: faster, not exact" },          \
+      "rank only labels found by an index: faster, inexact" },          \
     { "lists", 0, "N", "lists of the index (default 4 sqrt(labels))" },        \
     { "probes", 0, "N",                                                        \
-      "lists a point looks into (default a twentieth)" }
+      "lists searched per point (default a twentieth)" }
 /* clang-format on */
 
 /* Builds the index if the call requests one. SKN_USAGE. */

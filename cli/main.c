@@ -80,7 +80,7 @@ read_option(cli_call_t *call, int count, char **words, int *at)
         return unknown_option(call, word);
     if (!option->argument && value)
         return usage(call, "option --%s takes no value", option->name,
-                     "leave out what follows it");
+                     "leave the value out");
     if (option->argument && !value) {
         if (*at + 1 == count)
             return usage(call, "option --%s needs a value", option->name,
@@ -93,7 +93,7 @@ read_option(cli_call_t *call, int count, char **words, int *at)
                      option->help);
     if (call->given_count == CLI_VALUES_MAX)
         return usage(call, "too many options at '%s'", word,
-                     "put them into a file");
+                     "put the keys into the file");
     call->given[call->given_count].option = option;
     call->given[call->given_count++].value = value;
     return 0;
@@ -113,8 +113,7 @@ read_call(cli_call_t *call, int count, char **words)
                 return code;
         } else if (word[0] == '\0') {
             return usage(call, "an argument of skein %s is empty",
-                         call->verb->name,
-                         "is a variable of the shell not set?");
+                         call->verb->name, "is a shell variable unset?");
         } else if (call->operand_count == CLI_VALUES_MAX) {
             return usage(call, "too many arguments at '%s'", word, "");
         } else {
@@ -191,7 +190,7 @@ unknown_verb(const cli_call_t *call, const char *word)
     if (nearest.best)
         (void)snprintf(hint, sizeof(hint), "did you mean 'skein %s'?",
                        nearest.best);
-    return usage(call, "'%s' is no verb of skein", word, hint);
+    return usage(call, "unknown verb '%s'", word, hint);
 }
 
 /* Prints `skein help`, or `skein help VERB`, which is `skein VERB --help`. */

@@ -8,12 +8,12 @@
 /* The lines about restarts in every batch file of Slurm. */
 #define SLURM_LIVES                                                            \
     "#SBATCH --requeue            # preempted, or a node failed: start again\n"\
-    "#SBATCH --open-mode=append   # later lives write behind earlier ones\n"   \
-    "#SBATCH --signal=USR1@120    # so many seconds before the time limit\n"
+    "#SBATCH --open-mode=append   # a restart appends to the output\n"         \
+    "#SBATCH --signal=USR1@120    # this many seconds before the time limit\n"
 
 #define SLURM_AGAIN                                                            \
-    "# 85: it was told to stop, has saved, and wants to go on. A cluster\n"    \
-    "# with RequeueExit=85 starts it again by that; another one is asked to.\n"\
+    "# 85: the run was stopped, has saved, and is not done. A cluster with\n"  \
+    "# RequeueExit=85 starts it again; any other one is asked to do so.\n"     \
     "if [ \"$code\" = 85 ] &&\n"                                               \
     "    ! scontrol show config | grep -Eq '^RequeueExit .*\\<85\\>'; then\n"  \
     "    scontrol requeue \"$job\"\n"                                          \
@@ -51,7 +51,7 @@ static const char slurm_fixed[] =
     "    nodes+=\" key: \\\"$key\\\", cores: $cores }, \"\n"
     "done\n"
     "\n"
-    "# From the second life on it goes on from what was saved.\n"
+    "# From the second start on, the run continues from what was saved.\n"
     "resume=()\n"
     "[ ! -e \"$folder/run\" ] || resume=(--resume)\n"
     "\n"
@@ -80,8 +80,8 @@ static const char slurm_elastic[] =
     "#     sbatch --array=@nodes@ THIS-FILE\n"
     "#\n"
     "# It works in the folder that it is submitted from, which all nodes\n"
-    "# share. What holds the members together is started by hand, on the\n"
-    "# machine that the file names as coordinator, which has to stay:\n"
+    "# share. The coordinator is started by hand, on the machine that the\n"
+    "# file names for it, which has to stay:\n"
     "#\n"
     "#     skein coordinator @file@\n"
     "#SBATCH --job-name=skein-member\n"
@@ -115,9 +115,9 @@ static const char mpi_fixed[] =
     "#\n"
     "# The nodes are those of the file, in its order: rank 0 is the first. On\n"
     "# several machines name their hosts in that order, too (--host A,B,...).\n"
-    "# When it is stopped, mpirun waits so many seconds before SIGTERM to its\n"
-    "# ranks, and again before it kills them: give them the time that a\n"
-    "# checkpoint takes. To go on: bash THIS-FILE --resume\n"
+    "# When it is stopped, mpirun waits that many seconds before it sends\n"
+    "# SIGTERM to its ranks, and again before it kills them: set the time\n"
+    "# that a checkpoint takes. To continue: bash THIS-FILE --resume\n"
     "nodes=(@names@)\n"
     "rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:?start this with mpirun}}\n"
     "exec skein node \"${nodes[$rank]}\" @file@ \\\n"

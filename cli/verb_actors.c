@@ -7,7 +7,7 @@ static int
 unknown_kind(const cli_call_t *call, const char *name, const char *nearest)
 {
     skn_error_t error = { 0 };
-    (void)skn_fail(&error, SKN_USAGE, "'%s' is no kind of actor", name);
+    (void)skn_fail(&error, SKN_USAGE, "unknown actor kind '%s'", name);
     if (nearest)
         (void)skn_fail_hint(&error, SKN_USAGE, "did you mean '%s'?", nearest);
     else
@@ -46,14 +46,14 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_actors = {
     .name = "actors",
-    .help = "say what kinds of actors there are, or all of one kind",
+    .help = "list the kinds of actors, or describe one",
     .operands = "[KIND...]",
     .operands_min = 0,
     .operands_max = CLI_VALUES_MAX,
     .options = options,
     .description =
-        "Without KIND: one line a kind. With it: its options with type, range\n"
-        "and default, and the messages that it handles and sends, with their\n"
-        "fields.",
+        "Without KIND: one line per kind. With it: its options with type,\n"
+        "range and default, and the messages that it handles and sends, with\n"
+        "their fields.",
     .run = actors_run,
 };

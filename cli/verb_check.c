@@ -50,8 +50,7 @@ look_for(const cli_call_t *call, const char *key, const char *path)
     char text[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_HINT_BYTES];
     if (!path[0] || access(path, R_OK) == 0)
         return;
-    (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read now", key,
-                   path);
+    (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read", key, path);
     (void)snprintf(hint, sizeof(hint), "give -o %s=PATH", key);
     cli_warn(call, text, hint);
 }
@@ -150,12 +149,13 @@ const cli_verb_t cli_check = {
     .operands_max = 1,
     .options = options,
     .description =
-        "Reads the file, and starts nothing. All mistakes are told in one\n"
-        "pass, with their place; then the exit code is 78. What the file asks\n"
-        "of this machine that it has not is a warning. Data files are opened\n"
-        "with --data alone: each line is read as `skein train` would, the\n"
-        "first mistake of each file is told, and the exit code is 65 then, or\n"
-        "66 for a file that is not there. The cache that data.cache asks for\n"
-        "is written, so that the run need not read them again.",
+        "Reads the file, and starts nothing. All mistakes are printed at\n"
+        "once, each with its line and column, and the exit code is 78. Where\n"
+        "the file asks for more than this machine has, a warning says so.\n"
+        "Data files are opened with --data alone: each line is read as `skein\n"
+        "train` would, the first mistake of each file is printed, and the\n"
+        "exit code is 65, or 66 for a file that is missing. The cache that\n"
+        "data.cache asks for is written, so that the run need not read them\n"
+        "again.",
     .run = check_run,
 };

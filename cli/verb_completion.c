@@ -211,12 +211,13 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_completion = {
     .name = "completion",
-    .help = "print a script with which a shell completes skein",
+    .help = "print the completion script of a shell",
     .operands = "bash|zsh|fish",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .description = "Put one of these into the start file of your shell:\n"
+    .description = "Put one of these lines into the startup file of your "
+                   "shell:\n"
                    "    source <(skein completion bash)\n"
                    "    source <(skein completion zsh)\n"
                    "    skein completion fish | source",

@@ -26,7 +26,7 @@ path_of(const files_t *files, const char *key)
     const char *path = node ? skn_node_words(node) : NULL;
     if (node && (!path || !path[0]))
         (void)skn_problems_add(files->problems, node->mark,
-                               "data.%s must be a path, found nothing", key);
+                               "data.%s must be a path, but it is empty", key);
     return path;
 }
 
@@ -45,7 +45,7 @@ read_files(const cli_call_t *call, files_t *files, skn_error_t *error)
         if (strncmp(overrides[k], "data.test=", 10) != 0 &&
             strncmp(overrides[k], "data.train=", 11) != 0) {
             (void)skn_fail(error, SKN_USAGE,
-                           "-o %.200s: nothing but data can be set for a "
+                           "-o %.200s: only the data files can be set for a "
                            "trained model",
                            overrides[k]);
             return skn_fail_hint(error, SKN_USAGE,
@@ -116,7 +116,7 @@ print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found,
                      found->unlabelled);
     (void)skn_text_print(stdout, "\ntime   %.2f s\n", seconds);
     if (info->index_lists > 0)
-        (void)printf("index  %u lists, a point looks into %u of them\n",
+        (void)printf("index  %u lists, of which each point searches %u\n",
                      info->index_lists, info->index_probes);
 #define S(name, text)                                                          \
     if (found->scores.name >= 0)                                               \
@@ -208,8 +208,8 @@ const cli_verb_t cli_eval = {
     .description =
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"
         "in one, or the folder with those of a run's nodes.\n"
-        "Ranks all labels for every point of data.test (with --index,\n"
-        "those that it finds: the loss that it costs) and prints\n"
+        "Ranks all labels for every point of data.test (with --index, only\n"
+        "those that the index finds, which shows what it loses) and prints\n"
         "P@k, PSP@k (propensities from data.train) and nDCG@k.",
     .run = eval_run,
 };

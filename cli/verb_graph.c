@@ -23,7 +23,9 @@ start_graphviz(pid_t *child, int *pipe_end, skn_error_t *error)
     posix_spawn_file_actions_t actions;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return skn_fail(error, SKN_UNAVAILABLE, "no pipe to graphviz: %s",
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "cannot create a pipe to "
+                        "graphviz: %s",
                         strerror(errno));
     int code = posix_spawn_file_actions_init(&actions);
     if (code == 0)
@@ -141,9 +143,9 @@ const cli_verb_t cli_graph = {
     .operands_max = 1,
     .options = options,
     .description =
-        "Prints a drawing in the language of graphviz: a box an actor, an\n"
-        "arrow a pipe with its message, pattern and credit. With --svg it is\n"
-        "drawn, if graphviz is installed; --text is for terminals:\n"
+        "Prints a drawing in the language of graphviz: a box is an actor, an\n"
+        "arrow is a pipe with its message, pattern and credit. --svg draws\n"
+        "it, if graphviz is installed; --text is for terminals:\n"
         "    skein graph --svg configs/wnhyp.yaml >wnhyp.svg",
     .run = graph_run,
 };

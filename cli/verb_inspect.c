@@ -275,7 +275,7 @@ prove_best(inspection_t *look)
     if (look->place.one || lstat(path, &facts) != 0 || stat(path, &facts) == 0)
         return;
     look->damaged = true;
-    cli_warn(look->call, "`best` names a checkpoint that is gone", "");
+    cli_warn(look->call, "`best` names a checkpoint that is missing", "");
 }
 
 static void
@@ -428,11 +428,12 @@ const cli_verb_t cli_inspect = {
     .operands_max = 1,
     .options = options,
     .description =
-        "Reads every byte and compares all hashes: what is damaged is told,\n"
+        "Reads every byte and compares all hashes: damaged files are listed,\n"
         "and then the exit code is 65. Prints the run, its checkpoints, and\n"
         "of the newest whole one (or the one that PATH is) the tensors with\n"
         "their hashes, weights_sha256, and the history of epochs. Of a run on\n"
         "several nodes each node's folder may have only a part: PATH may be\n"
-        "the folder that holds theirs, and then each line says who has it.",
+        "the folder that holds theirs, and then each line names the nodes\n"
+        "that have it.",
     .run = inspect_run,
 };

@@ -33,7 +33,8 @@ join_run(const cli_call_t *call)
     if (!into) {
         (void)skn_fail(&error, SKN_USAGE, "join needs --into FOLDER");
         (void)skn_fail_hint(&error, SKN_USAGE,
-                            "where the run folder of the whole is to be made");
+                            "FOLDER is where the run folder of the joined "
+                            "model is made");
         return cli_report(call, &error);
     }
     if (cli_networks_begun(into, 0)) { /* `train` removes them after the join */
@@ -84,8 +85,8 @@ join_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "trees", 0, "N", "of a ranker, for the first one's training file" },
-    { "into", 0, "FOLDER", "where to make the run folder of the whole" },
+    { "trees", 0, "N", "trees of a ranker for the first one's training file" },
+    { "into", 0, "FOLDER", "where to make the run folder of the joined model" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -101,19 +102,19 @@ const cli_verb_t cli_join = {
         "Each PATH is a run folder (its best model, or its newest), a\n"
         "checkpoint in one, or the folder with those of a run's nodes, of the\n"
         "same layers, features and labels: runs of one file with another\n"
-        "train.seed, on any machines. The whole has their units side by\n"
-        "side and the mean of their logits, and nearly always ranks better\n"
-        "than any of them; it is as large, and as slow to ask, as all of them\n"
+        "train.seed, on any machines. The joined model has their units side\n"
+        "by side and the mean of their logits, and nearly always ranks better\n"
+        "than any of them; it is as large and as slow as all of them\n"
         "together:\n"
         "    skein train m.yaml -o train.seed=1 -o checkpoint.path=runs/1\n"
         "    skein train m.yaml -o train.seed=2 -o checkpoint.path=runs/2\n"
         "    skein join runs/1 runs/2 --into runs/both\n"
         "    skein eval runs/both\n"
-        "It holds no moments: it is not trained on. 2 to 16 can be joined;\n"
-        "whether they were done, or learnt of the same points, is not asked.\n"
-        "--trees grows a ranker, which orders anew what they put first\n"
-        "(train.ranker_trees); with it one PATH is enough, and so it is where\n"
-        "PATH holds the folders of a run's nodes: its model is put together.\n"
-        "Rankers that they have themselves are not taken over.",
+        "It has no moments, so it cannot be trained further. 2 to 16 can be\n"
+        "joined; whether they were done, or learnt from the same points, is\n"
+        "not checked. --trees grows a ranker, which sorts their best labels\n"
+        "again (train.ranker_trees); with it one PATH is enough. One PATH is\n"
+        "also enough if it holds the folders of a run's nodes, whose parts\n"
+        "are then put together. Rankers that the networks have are left out.",
     .run = join_run,
 };

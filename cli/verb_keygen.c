@@ -47,7 +47,7 @@ keygen_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "name", 0, "NODE", "write the node's name into the files" },
+    { "name", 0, "NODE", "the node's name, which is written into the files" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -60,11 +60,11 @@ const cli_verb_t cli_keygen = {
     .operands_max = 1,
     .options = options,
     .description =
-        "Writes two files, and never over one that is there. PATH holds the\n"
-        "public half: copy it to the other machines of the cluster.\n"
-        "PATH_secret holds the secret half, for its owner's eyes only (mode\n"
-        "0600): it stays on the node. Their folder is made if it is missing.\n"
-        "Nodes know each other by their keys; without keys they talk on\n"
-        "loopback only. See docs/tasks/keys.md.",
+        "Writes two files, and never overwrites one. PATH holds the public\n"
+        "half: copy it to the other machines of the cluster. PATH_secret\n"
+        "holds the secret half, for its owner's eyes only (mode 0600): it\n"
+        "stays on the node. Their folder is made if it is missing. Nodes\n"
+        "authenticate each other by these keys; without keys they connect\n"
+        "over loopback only. See docs/tasks/keys.md.",
     .run = keygen_run,
 };

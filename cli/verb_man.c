@@ -80,8 +80,9 @@ put_exit_codes(const cli_verb_t *verb, FILE *file)
     }
     (void)fputs(".TP\n130\nended by a second Ctrl-C\n", file);
     if (!verb || cli_has_option(verb, "requeue-code"))
-        (void)fputs(".TP\nN of \\fB\\-\\-requeue\\-code\\fR\n"
-                    "told to stop or leave before the run was over\n",
+        (void)fputs(".TP\n"
+                    "N of \\fB\\-\\-requeue\\-code\\fR\n"
+                    "stopped, or asked to leave, before the run was over\n",
                     file);
 }
 
@@ -124,9 +125,13 @@ print_all(FILE *file)
     }
     put_exit_codes(NULL, file);
     put_section("ENVIRONMENT", file);
-    (void)fputs(".TP\n.B SKEIN_ISA\nforces a lower set of instructions: "
-                "scalar, avx2, avx512, avx512_bf16\n"
-                ".TP\n.B NO_COLOR\nno color in the progress bar\n",
+    (void)fputs(".TP\n"
+                ".B SKEIN_ISA\n"
+                "forces a lower instruction set: scalar, avx2, avx512, "
+                "avx512_bf16\n"
+                ".TP\n"
+                ".B NO_COLOR\n"
+                "no color in the progress bar\n",
                 file);
 }
 
@@ -177,8 +182,7 @@ man_run(const cli_call_t *call)
             return 0;
         }
     skn_error_t error = { 0 };
-    (void)skn_fail(&error, SKN_USAGE, "'%s' is no verb of skein",
-                   call->operands[0]);
+    (void)skn_fail(&error, SKN_USAGE, "unknown verb '%s'", call->operands[0]);
     (void)skn_fail_hint(&error, SKN_USAGE, "skein --help lists the verbs");
     return cli_report(call, &error);
 }

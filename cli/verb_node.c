@@ -48,20 +48,18 @@ node_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "resume", 0, NULL, "go on with the run in checkpoint.path" },
-    { "from", 0, "BATCH", "... from that checkpoint, BATCH-gNNNNNN, or none" },
-    { "generation", 0, "N", "of the nodes: names the checkpoints (0)" },
+    { "resume", 0, NULL, "continue the run in checkpoint.path" },
+    { "from", 0, "BATCH", "with --resume: from BATCH-gNNNNNN, or none" },
+    { "generation", 0, "N", "generation, part of checkpoint names (0)" },
     CLI_PREDICT_OPTIONS,
-    { "run", 0, "ID", "32 hex digits that all nodes of the run are given" },
-    { "wait", 0, "SECONDS", "for the other nodes, before giving up (120)" },
-    { "leash", 0, NULL, "come to a good end when standard input ends" },
-    { "lease", 0, NULL, "end at the time that comes on standard input" },
-    { "patience", 0, "SECONDS",
-      "told to stop, to the next marker at most (2)" },
+    { "run", 0, "ID", "32 hex digits, the same for all nodes of a run" },
+    { "wait", 0, "SECONDS", "longest wait for the other nodes (120)" },
+    { "leash", 0, NULL, "save and stop when standard input ends" },
+    { "lease", 0, NULL, "stop at the time that standard input names" },
+    { "patience", 0, "SECONDS", "after a stop: longest wait for a marker (2)" },
     CLI_REQUEUE_OPTION,
-    { "progress", 0, NULL, "tell how far the run is, five times a second" },
-    { "trace-events", 0, "NS",
-      "tell the trace as events, of times since then" },
+    { "progress", 0, NULL, "print progress five times a second" },
+    { "trace-events", 0, "NS", "print the trace as events, timed from NS" },
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -77,7 +75,7 @@ const cli_verb_t cli_node = {
     .description =
         "Runs the part of node NAME of the model file, which lists it under\n"
         "`nodes:`. Start each node with the same file, in any order: they\n"
-        "wait for each other. The first node of the list reads the options\n"
-        "of the run, saves, and says how it goes. `skein up` starts them all.",
+        "wait for each other. The first node of the list takes the options of\n"
+        "the run, saves, and reports progress. `skein up` starts them all.",
     .run = node_run,
 };

@@ -14,14 +14,14 @@ print_plan(const skn_model_run_t *run, const char *run_path, skn_error_t *error)
 {
     (void)skn_text_print(
         stdout,
-        "# %s on %u unit%s: %.1f million parameters, about "
-        "%" PRIu64 " MiB, %" PRIu64 " batches an epoch\n",
+        "# %s on %u unit%s: %.1f million parameters, about %" PRIu64 " MiB, "
+        "%" PRIu64 " batches per epoch\n",
         run->model->name, run->plan.units, run->plan.units == 1 ? "" : "s",
         (double)run->plan.parameters * 1e-6, run->plan.memory_bytes >> 20,
         run->plan.batches_per_epoch);
     if (run->plan.offload_bytes > 0)
-        (void)printf("# adam's moments: %" PRIu64 " MiB more, in a file "
-                     "without a name in %s\n",
+        (void)printf("# adam's moments: %" PRIu64 " MiB more, in an unnamed "
+                     "file in %s\n",
                      run->plan.offload_bytes >> 20,
                      skn_plan_offload_path(run->plan.model, run_path));
     if (run->model->train.ranker_trees > 0)
@@ -100,11 +100,11 @@ const cli_verb_t cli_plan = {
         "Decides everything that the model file leaves open and prints every\n"
         "actor and pipe as a topology file, which `skein run` runs as it is:\n"
         "`skein plan FILE | skein run -` trains what `skein train FILE` does,\n"
-        "without the ensemble and the ranker that it may add. With --model,\n"
-        "a comment says why behind each value that was auto; what still is\n"
-        "auto is decided by the run, or means nothing there.\n"
-        "For several nodes, comments at its head forecast what each holds,\n"
-        "bytes and seconds a batch, and the bottleneck; where one node alone\n"
-        "should be faster, they say `use one node`.",
+        "without the ensemble and the ranker that it may add. With --model, a\n"
+        "comment gives the reason behind each value that was auto; what is\n"
+        "still auto is decided by the run, or has no effect.\n"
+        "For several nodes, comments at its head forecast what each node\n"
+        "holds, bytes and seconds per batch, and the bottleneck; if one node\n"
+        "alone should be faster, they say `use one node`.",
     .run = plan_run,
 };

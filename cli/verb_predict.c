@@ -148,8 +148,7 @@ refuse_line(predict_t *predict, uint64_t line, const skn_error_t *why,
                       why->hint[0] ? "; " : "", why->hint);
     }
     if (predict->refused == REFUSALS_SHOWN)
-        (void)fputs("skein: further lines that are refused are counted only\n",
-                    stderr);
+        (void)fputs("skein: further refused lines are only counted\n", stderr);
     return SKN_OK;
 }
 
@@ -256,8 +255,8 @@ pass_header(const predict_t *predict, const skn_xmc_line_t *line)
         memcmp(line->text + bytes - sizes_bytes, sizes, sizes_bytes) == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "%s:%" PRIu64 ":1: three whole numbers are taken for the "
-                   "header of a data file, and get no answer",
+                   "%s:%" PRIu64 ":1: three whole numbers count as the header "
+                   "of a data file, and get no answer",
                    skn_stream_name_shown(line->file), line->number);
     cli_warn(predict->call, text,
              "if they are features, begin the line with a space");
@@ -281,8 +280,8 @@ static skn_status_t
 refuse_length(const skn_xmc_line_t *line, skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%" PRIu64 ":1: the line has %zu bytes, and at most %u "
-                    "are possible",
+                    "%s:%" PRIu64 ":1: the line has %zu bytes, at most %u are "
+                    "allowed",
                     skn_stream_name_shown(line->file), line->number,
                     line->bytes, SKN_LINE_BYTES_MAX);
 }
@@ -484,10 +483,10 @@ predict_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "top", 'k', "N", "how many labels a line (default 5)" },
+    { "top", 'k', "N", "labels per line (default 5)" },
     { "threshold", 0, "X", "leave out labels less probable than X" },
-    { "labels", 0, "FILE", "names of the labels, a line each" },
-    { "strict", 0, NULL, "end at the first line that is not as it should be" },
+    { "labels", 0, "FILE", "names of the labels, one per line" },
+    { "strict", 0, NULL, "stop at the first line with an error" },
     CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -503,18 +502,19 @@ const cli_verb_t cli_predict = {
     .description =
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"
         "in one, or the folder with those of a run's nodes.\n"
-        "Lines come from FILE, or from standard input (-), as in data\n"
-        "files: labels, which are not looked at, then feature:value; a line\n"
-        "that begins with a space or with a feature:value has none. For each\n"
-        "line one line comes out, at once: label:probability, best first. A\n"
-        "softmax sums to 1 over all labels of the model; with --index, over\n"
-        "those that it finds.\n"
-        "Features that the model does not have are left out, and counted in\n"
-        "a warning at the end. A line that cannot be read or ranked gets an\n"
+        "Lines come from FILE, or from standard input (-), as in data files:\n"
+        "labels, which are ignored, then feature:value; a line that begins\n"
+        "with a space or with a feature:value has none. Each line is answered\n"
+        "by one line, at once: label:probability, best first. A softmax sums\n"
+        "to 1 over all labels of the model; with --index, over the labels\n"
+        "that the index finds.\n"
+        "Features that the model does not have are left out, and counted in a\n"
+        "warning at the end. A line that cannot be read or ranked gets an\n"
         "empty answer and an error on standard error; with --json an event\n"
         "`error` takes the place of its answer. Neither changes the exit\n"
-        "code, unless --strict ends the stream there. Comments (#) at the top\n"
-        "and a header of three whole numbers behind them get no answer.\n"
+        "code, unless --strict is given: it stops at the first such line.\n"
+        "Comments (#) at the top and a header of three whole numbers behind\n"
+        "them get no answer.\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

@@ -135,8 +135,8 @@ check_name(const char *path, skn_error_t *error)
     for (size_t k = 0; path[k]; k++)
         if ((unsigned char)path[k] < 0x20 || path[k] == 0x7F)
             return skn_fail(error, SKN_USAGE,
-                            "a recipe is a text, and the name of %.200s has a "
-                            "line break or another control character",
+                            "the name of %.200s has a line break or another "
+                            "control character, which a recipe cannot hold",
                             path);
     return SKN_OK;
 }
@@ -150,14 +150,14 @@ check_elastic(const recipe_t *recipe, skn_error_t *error)
     if (!recipe->engine->elastic)
         return skn_fail(error, SKN_USAGE,
                         "%s starts all nodes at once and none later: it has no "
-                        "recipe with --elastic",
+                        "--elastic recipe",
                         recipe->engine->title);
     if (model->coordinator.address[0] && model->checkpoint.path[0])
         return SKN_OK;
     if (model->coordinator.address[0]) {
         (void)skn_fail(error, SKN_USAGE,
-                       "%s has no checkpoint.path, where a run of members "
-                       "keeps what it has",
+                       "%s has no checkpoint.path, where the members of a run "
+                       "keep their checkpoints",
                        model->source);
         return skn_fail_hint(error, SKN_USAGE,
                              "give the file checkpoint: { path: FOLDER }, the "
@@ -179,7 +179,7 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
     if (model->coordinator.address[0] && recipe->engine->elastic)
         return skn_fail(error, SKN_USAGE,
                         "%s has a `coordinator:`: its nodes come and go, which "
-                        "--elastic is for",
+                        "needs --elastic",
                         model->source);
     if (model->coordinator.address[0])
         return skn_fail(error, SKN_USAGE,
@@ -189,7 +189,7 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
     if (recipe->engine->has_nodes && model->checkpoint.copies > 1) {
         (void)skn_fail(error, SKN_USAGE,
                        "%s keeps checkpoints in parts (checkpoint.copies is "
-                       "%lld), and the next nodes may be others",
+                       "%lld), but the next start may have other nodes",
                        model->source, (long long)model->checkpoint.copies);
         return skn_fail_hint(error, SKN_USAGE,
                              "give -o checkpoint.copies=1, which keeps them "
@@ -217,7 +217,7 @@ count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
     if (status != SKN_OK || recipe->nodes == listed ||
         (chosen && (!elastic || recipe->nodes < listed)))
         return status;
-    return skn_fail(error, SKN_USAGE, "--nodes is %u, and %s lists %zu",
+    return skn_fail(error, SKN_USAGE, "--nodes is %u, but %s lists %zu",
                     recipe->nodes, recipe->model->source, listed);
 }
 
@@ -281,23 +281,21 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_recipe = {
     .name = "recipe",
-    .help = "print what a cluster's engine runs a model with",
+    .help = "print the script that trains a model on a cluster",
     .operands = "slurm|mpi FILE",
     .operands_min = 2,
     .operands_max = 2,
     .options = options,
     .description =
-        "Prints a commented script to be looked through, changed, and given\n"
-        "to the engine. For Slurm it is a batch file:\n"
-        "\n"
+        "Prints a commented script: read it, change it, and submit it to the\n"
+        "cluster. For Slurm it is a batch file:\n\n"
         "    skein recipe slurm model.yaml --nodes 4 >run.sbatch\n"
-        "    sbatch run.sbatch\n"
-        "\n"
+        "    sbatch run.sbatch\n\n"
         "The run takes the nodes that Slurm gives, saves when they are taken\n"
-        "away, and goes on when Slurm starts it again. With --elastic each\n"
-        "node is a job of its own, and the others train on while it is away;\n"
-        "the file then has `coordinator:`. For mpirun it is what each rank\n"
-        "runs. docs/tasks/slurm.md has all commands, and what each signal and\n"
-        "exit code means.",
+        "away, and continues when Slurm starts it again. With --elastic each\n"
+        "node is a job of its own, and the others continue while it is away;\n"
+        "the file then has `coordinator:`. For mpirun it is the script that\n"
+        "each rank runs. docs/tasks/slurm.md has all commands, and what each\n"
+        "signal and exit code means.",
     .run = recipe_run,
 };

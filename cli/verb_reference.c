@@ -20,7 +20,7 @@ reference_run(const cli_call_t *call)
         return skn_reference_print(stdout, &error) == SKN_OK
                    ? 0
                    : cli_report(call, &error);
-    (void)skn_fail(&error, SKN_USAGE, "there is no reference of '%s'", what);
+    (void)skn_fail(&error, SKN_USAGE, "unknown reference '%s'", what);
     (void)skn_fail_hint(&error, SKN_USAGE, "there are: config, messages");
     return cli_report(call, &error);
 }

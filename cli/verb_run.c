@@ -25,9 +25,10 @@ find_node(const cli_call_t *call, const skn_topology_t *topology,
                           call->operands[0], name);
     else
         status = skn_fail(error, SKN_USAGE,
-                          "%s has %u nodes, and this process is one of them",
+                          "%s has %u nodes: this process needs to know which "
+                          "one it is",
                           call->operands[0], wiring->node_count);
-    return skn_fail_hint(error, status, "say which: --node NAME%s%s",
+    return skn_fail_hint(error, status, "give --node NAME%s%s",
                          wiring->node_count > 0 ? ", such as " : "",
                          wiring->node_count > 0 ? wiring->nodes[0].name : "");
 }
@@ -93,7 +94,7 @@ const cli_verb_t cli_run = {
     .operands_max = 1,
     .options = options,
     .description =
-        "Starts every actor of the topology, prints what they tell, one JSON\n"
-        "object a line, and ends when all have come to their end.",
+        "Starts every actor of the topology, prints their reports, one JSON\n"
+        "object per line, and ends when all actors have ended.",
     .run = run_run,
 };

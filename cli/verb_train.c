@@ -38,8 +38,8 @@ check_folder(const cli_call_t *call, skn_error_t *error)
     (void)skn_fail(error, SKN_NO_INPUT, "%.200s is a folder, not a model file",
                    path);
     return skn_fail_hint(error, SKN_NO_INPUT,
-                         "if it holds a run, go on with `skein train --resume "
-                         "%.200s`",
+                         "if it holds a run, continue it with `skein train "
+                         "--resume %.200s`",
                          skn_shell_word(path, word));
 }
 
@@ -57,7 +57,7 @@ train_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "resume", 0, NULL, "go on with the run in checkpoint.path, or in FILE" },
+    { "resume", 0, NULL, "continue the run in checkpoint.path, or in FILE" },
     CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
     CLI_COMMON_OPTIONS,
@@ -73,16 +73,16 @@ const cli_verb_t cli_train = {
     .options = options,
     .description =
         "Compiles the model file into a topology of actors and runs it: one\n"
-        "line an epoch, checkpoints in checkpoint.path (default\n"
+        "line per epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). Ctrl-C, SIGTERM, SIGHUP,\n"
-        "SIGUSR1, SIGUSR2 and SIGXCPU save and end with exit code 0; only a\n"
-        "second Ctrl-C ends at once, with 130.\n"
+        "SIGUSR1, SIGUSR2 and SIGXCPU save a checkpoint and stop with exit\n"
+        "code 0; a second Ctrl-C stops at once, with 130.\n"
         "With train.ensemble or train.ranker_trees, which auto may choose,\n"
         "one network is trained after the other in folders network-N there,\n"
         "each with a `done`; when all are, the ranker is fitted, they are\n"
-        "joined to one run, and the folders are removed. --resume goes on\n"
+        "joined to one run, and the folders are removed. --resume continues\n"
         "with the network that was not done.\n"
-        "`skein train --resume FOLDER` goes on with the run in FOLDER by the\n"
-        "config that is kept there; -o sets keys on top of it.",
+        "`skein train --resume FOLDER` continues the run in FOLDER with the\n"
+        "config that is kept there; -o overrides its keys.",
     .run = train_run,
 };

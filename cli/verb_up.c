@@ -155,7 +155,7 @@ fail_of_signal(cli_up_node_t *node)
     (void)skn_fail(&node->error, SKN_UNAVAILABLE,
                    "was killed by signal %d (%s)", number, strsignal(number));
     (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
-                        "go on with --resume from the last checkpoint");
+                        "continue from the last checkpoint with --resume");
 }
 
 /* ssh returns the exit code of the command, or 255; shells return 126 and 127
@@ -169,11 +169,11 @@ fail_of_ssh(cli_up_node_t *node)
                        node->ssh, node->last);
     else
         (void)skn_fail(&node->error, SKN_UNAVAILABLE,
-                       "ssh %.80s ended with exit code %d without a word",
+                       "ssh %.80s ended with exit code %d and no message",
                        node->ssh, code);
     if (code == 126 || code == 127)
         (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
-                            "install skein there, or say where it is: "
+                            "install skein there, or give its path: "
                             "--remote-program PATH");
     else if (code != 255)
         (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
@@ -181,12 +181,12 @@ fail_of_ssh(cli_up_node_t *node)
     else if (node->spoke)
         (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
                             "the node was killed there, or the connection is "
-                            "gone; go on with --resume");
+                            "gone; continue with --resume");
     else
         (void)skn_fail_hint(&node->error, SKN_UNAVAILABLE,
-                            "`ssh %.80s true` has to work without a question; "
-                            "ports and keys stand in ~/.ssh/config, or give "
-                            "--ssh COMMAND",
+                            "`ssh %.80s true` must work without a prompt; set "
+                            "ports and keys in ~/.ssh/config, or give --ssh "
+                            "COMMAND",
                             node->ssh);
 }
 
@@ -328,7 +328,7 @@ report(up_t *up)
     skn_error_t error = blamed->error;
     if (error.status == SKN_OK)
         (void)skn_fail(&error, SKN_UNAVAILABLE,
-                       "ended with exit code %d and did not say why",
+                       "ended with exit code %d and gave no reason",
                        WEXITSTATUS(blamed->status));
     skn_error_t named = { .status = error.status };
     (void)snprintf(named.text, sizeof(named.text), "%s%s%s%.400s",
@@ -415,14 +415,13 @@ check_mode(const up_t *up, skn_error_t *error)
                 error,
                 skn_fail(error, SKN_USAGE, "--%s is for runs whose nodes stay",
                          whole[k]),
-                "leave it out, or run the model without --elastic and "
-                "`coordinator:`");
+                "leave it out, or run without --elastic and `coordinator:`");
     if (elastic && cli_flag(up->call, "resume") &&
         !up->model->checkpoint.path[0])
         return skn_fail_hint(
             error,
             skn_fail(error, SKN_USAGE,
-                     "--resume needs to know which run to go on with"),
+                     "--resume needs to know which run to continue"),
             "give -o checkpoint.path=FOLDER");
     return SKN_OK;
 }
@@ -495,16 +494,20 @@ static const cli_option_t options[] = {
     { "local-nodes", 0, "N",
       "N nodes of this machine, with keys of their own" },
     { "elastic", 0, NULL, "--local-nodes that may die, leave and come back" },
-    { "plain", 0, NULL, "with --elastic: lines, on a terminal too" },
-    { "notes", 0, "FILE", "... on a terminal: shows lines as they come there" },
-    { "report", 0, NULL, "say at the end where the time went, node by node" },
+    { "plain", 0, NULL, "with --elastic: print lines, also on a terminal" },
+    { "notes", 0, "FILE",
+      "with --elastic: show new lines of FILE in the "
+      "view" },
+    { "report", 0, NULL, "print at the end where the time went, per node" },
     { "trace", 0, "FILE", "write a trace of all nodes, for Chrome / Perfetto" },
-    { "resume", 0, NULL, "go on with the run in checkpoint.path" },
+    { "resume", 0, NULL, "continue the run in checkpoint.path" },
     CLI_PREDICT_OPTIONS,
-    { "wait", 0, "SECONDS", "for all nodes, before giving up (120)" },
+    { "wait", 0, "SECONDS", "longest wait for all nodes (120)" },
     CLI_REQUEUE_OPTION,
-    { "ssh", 0, "COMMAND", "in place of ssh, such as 'ssh -F file'" },
-    { "remote-program", 0, "PATH", "skein on the machines of ssh: (skein)" },
+    { "ssh", 0, "COMMAND", "replaces ssh, such as 'ssh -F file'" },
+    { "remote-program", 0, "PATH",
+      "path of skein on the `ssh:` machines "
+      "(skein)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -518,18 +521,18 @@ const cli_verb_t cli_up = {
     .options = options,
     .description =
         "Starts every node that the model file lists: here, or over ssh where\n"
-        "it has `ssh:` (the same folder must be there, and ssh must get in\n"
-        "without a question). What the run says is printed as by `train`.\n"
-        "With --local-nodes any model file is run on N nodes of this machine,\n"
-        "which share its cores and talk over loopback.\n"
+        "it has `ssh:` (the same folder must be there, and ssh must log in\n"
+        "without a prompt). Its output is that of `train`. With --local-nodes\n"
+        "any model file is run on N nodes of this machine, which share its\n"
+        "cores and connect over loopback.\n"
         "With --predict DATA nothing is trained: the best model of the run in\n"
         "checkpoint.path, or its newest, ranks all labels for each point of\n"
-        "DATA, and every node holds its share of it; with --elastic, too.\n"
-        "DATA is a data file, on all nodes alike, as the model's own are.\n"
-        "Where the file has `coordinator:`, or with --elastic, nodes may die,\n"
-        "leave and come back while the run goes on: see\n"
+        "DATA, and every node holds its share of the model; this works with\n"
+        "--elastic, too. DATA is a data file, the same on all nodes, like the\n"
+        "model's own. Where the file has `coordinator:`, or with --elastic,\n"
+        "nodes may die, leave and come back while the run goes on: see\n"
         "docs/tasks/elastic.md.\n"
-        "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save and end\n"
-        "well; only a second Ctrl-C ends at once.",
+        "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save a\n"
+        "checkpoint and stop; a second Ctrl-C stops at once.",
     .run = up_run,
 };

@@ -177,13 +177,14 @@ print_idle(const json_t *event)
                              skn_json_number(event, "cores"), reason);
     else if (strcmp(action, "pause") == 0)
         (void)printf("%s: %s\n",
-                     json_is_true(json_object_get(event, "paused")) ? "pauses"
-                                                                    : "goes on",
+                     json_is_true(json_object_get(event, "paused"))
+                         ? "pauses"
+                         : "continues",
                      reason);
     else if (strcmp(action, "memory") == 0)
         (void)printf("%s\n", reason);
     else if (strcmp(action, "leave") == 0)
-        (void)printf("the machine will be taken away, says the %s %s\n",
+        (void)printf("the machine will be taken away, according to the %s %s\n",
                      skn_json_word(event, "source"),
                      skn_json_word(event, "what"));
     else
@@ -247,7 +248,7 @@ void
 cli_event_tell_stop(const cli_call_t *call, const json_t *event,
                     const char *resume_path)
 {
-    (void)skn_text_print(stdout, "stopped at batch %.0f; to go on:\n",
+    (void)skn_text_print(stdout, "stopped at batch %.0f; to continue:\n",
                          skn_json_number(event, "batch"));
     cli_resume_command_write(call, resume_path, stdout);
 }

@@ -59,7 +59,7 @@ end_of_lease(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
     (void)skn_fail(&error, SKN_UNAVAILABLE,
-                   "the coordinator was not heard for too long");
+                   "the lease has expired: no answer from the coordinator");
     cli_worker_exit(cli_finish(call, cli_report(call, &error)));
 }
 
@@ -225,7 +225,8 @@ write_cut(const cli_call_t *call, skn_topology_t *topology,
         status = skn_salvage_finish(&writer, &error);
     skn_salvage_abandon(&writer);
     if (status != SKN_OK && status != SKN_BUSY && status != SKN_NO_INPUT)
-        cli_warn(call, error.text, "what this node had is set back");
+        cli_warn(call, error.text,
+                 "the blocks of this node return to the last checkpoint");
 }
 
 int

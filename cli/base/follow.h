@@ -12,9 +12,9 @@
         { "wire", 0, NULL, "encode and decode every message between actors" }, \
         { "no-binding", 0, NULL, "do not bind threads to processing units" },  \
         { "warn-after", 0, "SECONDS",                                          \
-          "warn of actors that wait or hang for so long (30)" },               \
+          "warn about actors that wait or hang this long (30)" },              \
     {                                                                          \
-        "report", 0, NULL, "say at the end where the time went"                \
+        "report", 0, NULL, "print at the end where the time went"              \
     }
 
 /* Sent in place of a lease time: stop at once, and write the salvage. */

@@ -14,7 +14,8 @@ cli_help_verbs(FILE *file)
         (void)fprintf(file, "  %-12s %s\n", cli_verbs[k]->name,
                       cli_verbs[k]->help);
     (void)fputs(
-        "\n`skein help VERB`, or `skein VERB --help`, says more of one.\n",
+        "\n"
+        "`skein help VERB`, or `skein VERB --help`, describes one verb.\n",
         file);
 }
 

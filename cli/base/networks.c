@@ -97,10 +97,10 @@ compare(const char *path, const char *old, const char *new, skn_error_t *error)
         return SKN_OK;
     int left = line_of(&old), right = line_of(&new);
     (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "%.200s was begun with `%.*s`, this is `%.*s`", path, left,
-                   old, right, new);
+                   "%.200s was started with `%.*s`, and now it is `%.*s`", path,
+                   left, old, right, new);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
-                         "give what it was begun with, or another "
+                         "give the value that it was started with, or another "
                          "checkpoint.path");
 }
 
@@ -142,7 +142,7 @@ cli_networks_fit(const skn_model_run_t *run, const char *whole,
                        " of train.ensemble",
                        whole, train->ensemble);
         return skn_fail_hint(error, SKN_BAD_CONFIG,
-                             "give the number that it was begun with, or "
+                             "give the number that it was started with, or "
                              "another checkpoint.path");
     }
     for (uint32_t k = 0; k < (uint32_t)train->ensemble && status == SKN_OK; k++)

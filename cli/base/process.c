@@ -28,7 +28,7 @@ cli_self_path(char *text, size_t bytes, skn_error_t *error)
     text[length < 0 ? 0 : length] = '\0';
     return length >= 0 ? SKN_OK
                        : skn_fail(error, SKN_UNAVAILABLE,
-                                  "which program this is cannot be read: %s",
+                                  "the path of this program cannot be read: %s",
                                   strerror(errno));
 }
 

@@ -143,7 +143,7 @@ advise(const cli_call_t *call, int number, const char *text, bool saves,
 {
     const char *resume =
         saves && number != SIGKILL && cli_has_option(call->verb, "resume")
-            ? "go on with --resume; "
+            ? "continue with --resume; "
             : "";
     char plugin[160] = "";
     (void)sscanf(text,
@@ -158,8 +158,8 @@ advise(const cli_call_t *call, int number, const char *text, bool saves,
         (void)skn_fail_hint(
             error, error->status, "%s%s", resume,
             number == SIGKILL   ? "was it killed for memory? see dmesg"
-            : number == SIGABRT ? "was memory or something else of the system "
-                                  "short? if not, please report this"
+            : number == SIGABRT ? "was the system short of memory or of "
+                                  "something else? if not, please report this"
                                 : "please report this");
 }
 
@@ -169,8 +169,8 @@ report_death(const cli_call_t *call, int number, const char *text,
 {
     skn_error_t error = { 0 };
     if (insisted) {
-        cli_warn(call, "the run was ended at once",
-                 begun && *begun ? "--resume goes on from its last checkpoint"
+        cli_warn(call, "the run was stopped at once",
+                 begun && *begun ? "--resume continues from its last checkpoint"
                                  : "");
         return CLI_STOP_INSISTED;
     }
@@ -185,13 +185,12 @@ report_exit(const cli_call_t *call, int code, const volatile bool *begun)
 {
     skn_error_t error = { 0 };
     (void)skn_fail(&error, SKN_INTERNAL,
-                   "the worker process was ended from within, with code %d",
-                   code);
+                   "the worker process exited on its own, with code %d", code);
     (void)skn_fail_hint(&error, error.status,
                         "%sa plug-in, or a library that it calls, must not "
                         "call exit()",
                         begun && *begun && cli_has_option(call->verb, "resume")
-                            ? "go on with --resume; "
+                            ? "continue with --resume; "
                             : "");
     return cli_report(call, &error);
 }
@@ -203,8 +202,8 @@ cli_tell_early_end(const cli_call_t *call, bool begun)
         (void)printf("{\"event\":\"stopped\",\"begun\":%s}\n",
                      begun ? "true" : "false");
     else
-        (void)puts(begun ? "stopped before the run went on; --resume goes on "
-                           "from its last checkpoint"
+        (void)puts(begun ? "stopped before the run continued; --resume "
+                           "continues from its last checkpoint"
                          : "stopped before the run began");
 }
 
@@ -236,7 +235,9 @@ start_worker(const cli_call_t *call, cli_work_t *work, void *job, int attempt,
         cli_worker_exit(cli_finish(call, work(call, job, attempt)));
     }
     if (worker < 0) {
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no worker process: %s",
+        (void)skn_fail(&error, SKN_NO_MEMORY,
+                       "cannot start a worker process: "
+                       "%s",
                        strerror(errno));
         (void)cli_report(call, &error);
     }
@@ -291,7 +292,7 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
     skn_error_t error = { 0 };
     cli_stop_t stop = {
         .doing = begun || parent ? "saving a checkpoint"
-                                 : "finishing what has begun",
+                                 : "finishing the current work",
         .insisting = begun || parent ? "quit without saving" : "quit at once",
         .json = call->json,
         .leashed = parent && parent->leashed,

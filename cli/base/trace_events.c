@@ -50,9 +50,11 @@ cli_trace_events_begin(cli_trace_events_t *events, const cli_call_t *call,
     int file = mkostemp(events->path, O_CLOEXEC);
     if (file < 0) {
         char text[160];
-        (void)snprintf(text, sizeof(text), "no file for a trace in %s: %s",
+        (void)snprintf(text, sizeof(text),
+                       "cannot create the file of the "
+                       "trace in %s: %s",
                        folder, strerror(errno));
-        cli_warn(call, text, "the trace is without this node");
+        cli_warn(call, text, "the trace will lack this node");
         events->path[0] = '\0';
         return SKN_OK;
     }

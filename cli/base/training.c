@@ -69,13 +69,13 @@ warn_offload(const cli_call_t *call, const skn_plan_t *plan,
     if (plan->offload_bytes == 0 || !plan->offload_auto)
         return;
     (void)snprintf(text, sizeof(text),
-                   "adam's moments do not fit into memory: %" PRIu64
-                   " MiB go to a file without a name in %.300s",
+                   "adam's moments do not fit into memory: %" PRIu64 " MiB go "
+                   "to an unnamed file in %.300s",
                    plan->offload_bytes >> 20,
                    skn_plan_offload_path(plan->model, run_path));
     cli_warn(call, text,
              "optimizer adagrad needs no file; train.optimizer.offload_path "
-             "names another folder");
+             "sets another folder");
 }
 
 /* Warns that no points are held back for validation: then there is no best
@@ -88,9 +88,9 @@ warn_validate(const cli_call_t *call, const skn_model_run_t *run)
         return;
     (void)skn_text_write(
         text, sizeof(text),
-        "train.validate %g of %" PRIu64 " points holds none back",
+        "train.validate=%g of %" PRIu64 " points holds no point back",
         run->model->train.validate, run->plan.data.train_points);
-    cli_warn(call, text, "the newest model is taken for the best");
+    cli_warn(call, text, "the newest model counts as the best one");
 }
 
 void
@@ -148,8 +148,8 @@ announce(const cli_call_t *call, skn_model_run_t *run, const job_t *job)
                            plan->offload_bytes >> 20);
         (void)skn_text_print(
             stdout,
-            "data   %" PRIu64 " training points, %u features, %u "
-            "labels, %.2f a point; %" PRIu64 " test points\n",
+            "data   %" PRIu64 " training points, %u features, %u labels, %.2f "
+            "per point; %" PRIu64 " test points\n",
             plan->data.train_points, plan->data.features, plan->data.labels,
             plan->data.labels_per_point, plan->data.test_points);
         if (plan->data.unlabelled > 0 || plan->data.featureless > 0)
@@ -242,8 +242,8 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool is_resume,
     if (run->resume.finished) {
         announce_resume(call, run, job);
         if (is_resume)
-            cli_warn(call, "this run has finished: nothing is trained",
-                     "another model, or more epochs, is a run of its own, "
+            cli_warn(call, "this run has finished: there is nothing to train",
+                     "to train another model, or more epochs, start a new run "
                      "with another checkpoint.path");
         job->outcome.joined = run->resume.joined && job->training->outcome;
         if (!job->outcome.joined)
@@ -257,9 +257,9 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool is_resume,
             announce_resume(call, run, job);
         if (run->left_nodes > 0)
             cli_warn(call,
-                     "the run goes on in this one process; once it has saved, "
-                     "its nodes cannot go on with it",
-                     "to go on with the nodes, stop now and use `skein up`");
+                     "the run continues in this one process; once it has "
+                     "saved, its nodes cannot continue it",
+                     "to continue on the nodes, stop now and use `skein up`");
         announce(call, run, job);
         cli_training_notes(call, &run->plan);
         warn_validate(call, run);
@@ -351,10 +351,10 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool is_resume,
         return skn_fail_hint(error, SKN_CANNOT_CREATE, "%s",
                              is_resume
                                  ? "give the train.ensemble and "
-                                   "train.ranker_trees that it was begun with, "
-                                   "or another folder"
-                                 : "go on with --resume, or choose "
-                                   "another folder");
+                                   "train.ranker_trees that it was started "
+                                   "with, or another folder"
+                                 : "continue with --resume, or choose another "
+                                   "folder");
     }
     skn_status_t status =
         begun ? cli_networks_fit(run, job->run_path, error) : SKN_OK;
@@ -370,8 +370,8 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool is_resume,
     if (status == SKN_OK && train->ensemble > 1 &&
         train->seed > (int64_t)SKN_WHOLE_MAX - train->ensemble)
         status = skn_fail(error, SKN_BAD_CONFIG,
-                          "train.seed is %" PRId64 ": those of %" PRId64
-                          " networks end above 2^53",
+                          "train.seed is %" PRId64 ": the seeds of %" PRId64 " "
+                          "networks would go beyond 2^53",
                           train->seed, train->ensemble);
     return status;
 }

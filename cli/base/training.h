@@ -49,7 +49,7 @@ typedef struct cli_training {
     { "predict", 0, "DATA",                                                    \
       "do not train: print the best labels of each point" },                   \
     {                                                                          \
-        "top", 'k', "N", "--predict: how many labels a point (default 5)"      \
+        "top", 'k', "N", "with --predict: labels per point (default 5)"        \
     }
 #define CLI_LABELS_DEFAULT 5u
 

@@ -114,7 +114,7 @@ void cli_json_string(const char *text, FILE *file);
 #define CLI_REQUEUE_OPTION                                                     \
     {                                                                          \
         "requeue-code", 0, "N",                                                \
-            "exit code of a run that is stopped, not done (0)"                 \
+            "exit code of a run stopped before its end (0)"                    \
     }
 /* SKN_USAGE if --requeue-code was given and is not a code in 1..255. */
 skn_status_t cli_requeue_check(const cli_call_t *call, skn_error_t *error);
@@ -123,17 +123,17 @@ skn_status_t cli_requeue_check(const cli_call_t *call, skn_error_t *error);
 int cli_requeue(const cli_call_t *call, int code, bool unfinished);
 
 #define CLI_COMMON_OPTIONS                                                     \
-    { "json", 0, NULL, "print one JSON object a line" },                       \
+    { "json", 0, NULL, "print one JSON object per line" },                     \
     {                                                                          \
-        "help", 'h', NULL, "say what this verb does"                           \
+        "help", 'h', NULL, "print this help"                                   \
     }
 /* For verbs that print a document: their warnings are not printed as events,
  * which would precede the document. */
-#define CLI_DOCUMENT_JSON "say what is wrong as JSON; the rest stays as it is"
+#define CLI_DOCUMENT_JSON "print errors as JSON; other output is unchanged"
 #define CLI_DOCUMENT_OPTIONS                                                   \
     { "json", 0, NULL, CLI_DOCUMENT_JSON },                                    \
     {                                                                          \
-        "help", 'h', NULL, "say what this verb does"                           \
+        "help", 'h', NULL, "print this help"                                   \
     }
 #define CLI_OVERRIDE_OPTION                                                    \
     {                                                                          \

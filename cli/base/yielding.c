@@ -249,7 +249,8 @@ take_in(cli_yielding_t *yielding, pid_t worker)
     if (worker > 0 && skn_idle_apply_begin(yielding->apply, &yielding->place,
                                            worker, bytes, &error) != SKN_OK)
         cli_warn(yielding->call, error.text,
-                 "the run gives way less than it should; skein doctor");
+                 "the run gives way less than it should; `skein doctor` shows "
+                 "why");
 }
 
 /* A stopped worker uses no core, whatever number it was assigned, but it cannot

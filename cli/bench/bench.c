@@ -41,7 +41,7 @@ bench_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "runs", 0, "N", "runs behind each median of kernels: 1 to 25 (25)" },
+    { "runs", 0, "N", "kernels: runs behind each median, 1 to 25 (25)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -55,16 +55,14 @@ const cli_verb_t cli_bench = {
     .options = options,
     .description =
         "flow: rate and latency of every pattern of pipes, at 64 B, 4 KiB and\n"
-        "1 MiB, beside bare libzmq and memcpy. Takes about 20 s.\n"
-        "\n"
+        "1 MiB, beside bare libzmq and memcpy. Takes about 20 s.\n\n"
         "kernels: each kernel whose name contains NAME, in the shapes that\n"
-        "training meets, on one core, with the set of instructions that\n"
-        "training would use (SKEIN_ISA forces a lower one). Measures first\n"
-        "what the core can do at most: operations in registers, bytes from\n"
-        "its second-level cache and from memory. A kernel's bound is what\n"
-        "would hold it up if nothing else did; its percentage says how near\n"
-        "it is. Takes 15 to 30 s and 400 MB.\n"
-        "\n"
+        "training meets, on one core, with the instruction set that training\n"
+        "would use (SKEIN_ISA forces a lower one). Measures first what the\n"
+        "core can do at most: operations in registers, bytes from its\n"
+        "second-level cache and from memory. A kernel's bound is the limit\n"
+        "that it would meet first; its percentage says how near it comes.\n"
+        "Takes 15 to 30 s and 400 MB.\n\n"
         "Measure on a machine that does nothing else.",
     .run = bench_run,
 };

@@ -51,8 +51,9 @@ skn_bench_kernels(FILE *out, bool json, const char *wanted, int runs,
     else
         fprintf(out,
                 "%u of %u kernels below %d%% of their bound\n"
-                "Above 100%%: part of what it reads is nearer than what the "
-                "roof was measured\non. bench/results/kernels.md says more.\n",
+                "Above 100%%: some of its data is in a nearer cache than the "
+                "one that the\n"
+                "roof was measured on. bench/results/kernels.md says more.\n",
                 session.below_count, session.case_count, BENCH_PERCENT_WANTED);
     return SKN_OK;
 }

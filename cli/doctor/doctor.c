@@ -55,16 +55,16 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_doctor = {
     .name = "doctor",
-    .help = "look at this machine: what is fine, what costs speed",
+    .help = "examine this machine: what is fine, what costs speed",
     .operands = "",
     .operands_min = 0,
     .operands_max = 0,
     .options = options,
     .description =
-        "Looks at processing units, memory nodes, kernels, huge pages, limits\n"
-        "(those of control groups, too), what others do on this machine now,\n"
-        "and libraries, measures what a run that gives way takes from a busy\n"
-        "owner, and says how to repair what is not fine. The exit code is 69\n"
-        "if a run would fail, else 0.",
+        "Examines processing units, memory nodes, kernels, huge pages, limits\n"
+        "(those of control groups, too), the load of this machine, and\n"
+        "libraries, measures what a run that gives way takes from a busy\n"
+        "owner, and prints how to repair what is not fine. The exit code is\n"
+        "69 if a run would fail, else 0.",
     .run = doctor_run,
 };

@@ -105,7 +105,7 @@ look_at_units(examination_t *examination)
                 "%u processing unit%s, but a quota of %.2f", units,
                 units == 1 ? "" : "s", quota),
             "raise the control group's quota (cpu.max, or cpu.cfs_quota_us), "
-            "or give -o resources.cores=N so that no more actors compute");
+            "or give -o resources.cores=N so that fewer actors compute");
     else
         (void)add(examination, "units", CLI_FINE, "%u processing unit%s", units,
                   units == 1 ? "" : "s");
@@ -315,8 +315,8 @@ look_at_others(examination_t *examination)
         advise(add(examination, "other work", CLI_SLOW,
                    "others use %.1f of %d core%s now", sample.outside, cores,
                    cores == 1 ? "" : "s"),
-               "end it, or wait for its end; what is measured meanwhile says "
-               "little");
+               "stop it, or wait until it ends; what is measured meanwhile "
+               "means little");
     else if (sample.outside >= 0)
         (void)add(examination, "other work", CLI_FINE,
                   "others use %.1f of %d core%s now", sample.outside, cores,

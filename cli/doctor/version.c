@@ -35,7 +35,10 @@ version_run(const cli_call_t *call)
     }
     (void)printf("skein %s\n%-12s %s\n%-12s %s (of %s)\n", SKN_VERSION,
                  "compiler", cli_compiler(), "kernels",
-                 used ? used : "none: SKEIN_ISA is wrong", cli_kernels_built());
+                 used ? used
+                      : "none: SKEIN_ISA names no instruction set of "
+                        "this build",
+                 cli_kernels_built());
     for (size_t k = 0; k < count; k++)
         (void)printf("%-12s %s\n", libraries[k].name, libraries[k].version);
     return 0;
@@ -48,7 +51,7 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_version = {
     .name = "version",
-    .help = "say which version this is, and of what it is made",
+    .help = "print the version of skein and of its libraries",
     .operands = "",
     .operands_min = 0,
     .operands_max = 0,

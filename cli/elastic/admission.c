@@ -120,15 +120,16 @@ refuse_waiting(cli_admission_t *admission, uint32_t member, const char **news)
 {
     skn_error_t why = { 0 };
     admission->member[member].is_waiting = false;
-    (void)skn_fail(&why, SKN_BUSY,
-                   "node '%.64s' is already a member, from %s, and is not let "
-                   "in from %s as well",
-                   admission->names[member],
-                   skn_control_where(admission->control, member, false),
-                   skn_control_where(admission->control, member, true));
-    (void)skn_fail_hint(&why, SKN_BUSY,
-                        "end that one first, or give each machine a node of "
-                        "its own");
+    (void)skn_fail(
+        &why, SKN_BUSY,
+        "node '%.64s' is already a member, from %s, and cannot join from %s "
+        "as well",
+        admission->names[member],
+        skn_control_where(admission->control, member, false),
+        skn_control_where(admission->control, member, true));
+    (void)skn_fail_hint(
+        &why, SKN_BUSY,
+        "stop that one first, or give each machine a node of its own");
     return refuse(admission, member, true, &why, news);
 }
 

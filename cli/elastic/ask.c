@@ -173,7 +173,7 @@ cli_ask_open(cli_ask_t *ask)
     if (names_beside(ask, "features", path, sizeof(path)))
         (void)cli_names_read(&ask->features, path, &nothing);
     cli_view_say(ask->answers, ask->features.count > 0
-                                   ? "type some words, and Enter"
+                                   ? "type some words and press Enter"
                                    : "type features: 12:.5 40:.1");
 }
 

@@ -70,18 +70,18 @@ write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
         return;
     if (verdict.kind == SKN_BALANCE_TAKE_BACK)
         (void)snprintf(text + used, text_bytes - used,
-                       ": %s is taken back, without it a batch takes no less",
+                       ": %s is taken back: batches take as long without it",
                        name);
     else if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
         (void)skn_text_write(
             text + used, text_bytes - used,
-            ": %s is left out for %llu min, for up to %.0f%% more "
-            "batches a second",
+            ": %s is left out for %llu min, for up to %.0f%% more batches per "
+            "second",
             name, (unsigned long long)(verdict.for_ms / 60000), gain);
     else
         (void)skn_text_write(text + used, text_bytes - used,
-                             ": rows are dealt by speed, for up to %.0f%% more "
-                             "batches a second",
+                             ": rows are divided by speed, for up to %.0f%% "
+                             "more batches per second",
                              gain);
 }
 
@@ -135,5 +135,5 @@ cli_balancing_renew(skn_balance_verdict_t verdict, const skn_model_t *model,
     else if (verdict.kind == SKN_BALANCE_TAKE_BACK)
         skn_membership_renew(membership, name, "is taken back");
     else
-        skn_membership_renew(membership, "rows", "are dealt by speed");
+        skn_membership_renew(membership, "rows", "are divided by speed");
 }

@@ -90,8 +90,8 @@ cli_composing_tell(const cli_composing_t *composing, uint64_t generation,
             ",\"back\":%" PRIu64 ",\"lost\":%" PRIu64 "}\n",
             generation, sum->batch, sum->base, sum->kept, sum->back, sum->lost);
     else
-        (void)printf("partial: %" PRIu64 " blocks keep what they have, %" PRIu64
-                     " are as at batch %" PRIu64 "; %" PRIu64
+        (void)printf("partial: %" PRIu64 " blocks keep their state, %" PRIu64
+                     " return to batch %" PRIu64 "; %" PRIu64
                      " updates of blocks are lost\n",
                      sum->kept, sum->back, sum->base, sum->lost);
     (void)fflush(stdout);

@@ -593,10 +593,9 @@ open_all(cluster_t *coordinator, skn_error_t *error)
     uint32_t wait_s = FIRST_WAIT_S;
     if (!model->coordinator.address[0])
         return skn_fail_hint(error,
-                             skn_fail(error, SKN_USAGE,
-                                      "%s names no coordinator",
+                             skn_fail(error, SKN_USAGE, "%s has no coordinator",
                                       coordinator->call->operands[0]),
-                             "give its address under coordinator:");
+                             "set its address under coordinator:");
     skn_status_t status =
         cli_count(coordinator->call, "wait", CLI_WAIT_S_MAX, &wait_s, error);
     if (status == SKN_OK)
@@ -687,8 +686,8 @@ welcome(const cluster_t *coordinator)
 {
     if (coordinator->call->json)
         return;
-    (void)printf("coordinates %s at %s; `skein member NAME %s` there, or on "
-                 "other machines, takes part, as:",
+    (void)printf("coordinating %s at %s; to take part, run `skein member NAME "
+                 "%s` on any machine, as:",
                  coordinator->model->name,
                  coordinator->model->coordinator.address,
                  coordinator->call->operands[0]);
@@ -716,8 +715,8 @@ coordinator_run(const cli_call_t *call)
     coordinator->leash = cli_flag(call, "leash");
     coordinator->stop =
         (cli_stop_t){ .json = call->json,
-                      .doing = "bringing the run to a stop, which saves it",
-                      .insisting = "leave the members to themselves",
+                      .doing = "stopping the run, which saves it",
+                      .insisting = "quit and leave the members running",
                       .leashed = coordinator->leash };
     cli_output_outlive();
     skn_status_t status = cli_stop_open(&coordinator->stop, &error);
@@ -748,9 +747,9 @@ coordinator_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "wait", 0, "SECONDS", "for all nodes of the list, at the start (15)" },
-    { "leash", 0, NULL, "bring the run to a stop when standard input ends" },
-    { "progress", 0, NULL, "with --json: how all nodes do, twice a second" },
+    { "wait", 0, "SECONDS", "longest wait for all nodes at the start (15)" },
+    { "leash", 0, NULL, "stop the run when standard input ends" },
+    { "progress", 0, NULL, "with --json: state of all nodes, twice a second" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -764,10 +763,10 @@ const cli_verb_t cli_coordinator = {
     .options = options,
     .description =
         "Listens at the address under `coordinator:` of the model file, for\n"
-        "the nodes that it lists: `skein member` on each machine. Those that\n"
-        "are there train together; when one joins, leaves or dies, the others\n"
-        "go on from the last checkpoint that they hold together. It writes a\n"
-        "journal into checkpoint.path: killed and started again, it finds the\n"
-        "run as it is. See docs/tasks/elastic.md.",
+        "the nodes that it lists: `skein member` on each machine. The nodes\n"
+        "that are there train together; when one joins, leaves or dies, the\n"
+        "others continue from the last checkpoint that they hold together. It\n"
+        "writes a journal into checkpoint.path: killed and started again, it\n"
+        "finds the run as it is. See docs/tasks/elastic.md.",
     .run = coordinator_run,
 };

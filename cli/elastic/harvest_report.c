@@ -132,8 +132,8 @@ cli_harvest_report_print(const json_t *event, FILE *file)
     if (skn_json_number(event, "partials") > 0)
         (void)skn_text_print(
             file,
-            "partial %.0f times survivors kept what they had; %.0f "
-            "updates of blocks were lost\n",
+            "partial survivors kept their state %.0f times; %.0f updates of "
+            "blocks were lost\n",
             skn_json_number(event, "partials"),
             skn_json_number(event, "lost_updates"));
 }

@@ -304,7 +304,7 @@ cli_local_cluster_open(cli_local_cluster_t *cluster, skn_error_t *error)
     return status == SKN_OK
                ? cli_instance_lock(
                      cluster->path, ".up",
-                     "its nodes are started from there: end it first, "
+                     "its nodes are started from there: stop that run first, "
                      "or give another checkpoint.path",
                      &cluster->lock, error)
                : status;

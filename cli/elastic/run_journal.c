@@ -61,9 +61,10 @@ cli_run_journal_add(cli_run_journal_t *journal, const cli_journal_line_t *line)
         (void)skn_fail(&journal->broken, SKN_NO_MEMORY,
                        "no room for a line of the journal");
     else if (skn_journal_add(journal->file, text, &journal->broken) != SKN_OK)
-        (void)skn_fail_hint(&journal->broken, journal->broken.status,
-                            "nothing is lost: make room and start the "
-                            "coordinator again");
+        (void)skn_fail_hint(
+            &journal->broken, journal->broken.status,
+            "nothing is lost: free some disk space and start the "
+            "coordinator again");
     free(text);
 }
 

@@ -196,7 +196,7 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
         blame_reference(&process.error, error);
     else if (!torture->want_sha256[0])
         (void)skn_fail(error, SKN_UNAVAILABLE,
-                       "the undisturbed run did not come to its end");
+                       "the undisturbed run did not finish");
     return error->status;
 }
 
@@ -429,7 +429,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         status = error->status;
         if (skn_monotonic_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
             status = skn_fail(error, SKN_UNAVAILABLE,
-                              "nothing was heard for %u s after kill %u",
+                              "the run was silent for %u s after kill %u",
                               SILENCE_S, torture->killed);
     }
     cli_local_cluster_close(&cluster);
@@ -444,7 +444,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
                        torture->left);
     else if (!torture->done)
         (void)skn_fail(error, SKN_UNAVAILABLE,
-                       "the run ended and did not say that it was done");
+                       "the run ended without reporting that it was done");
     return error->status;
 }
 
@@ -464,8 +464,8 @@ tell_partial(const torture_t *torture)
     else
         (void)skn_text_print(
             stdout,
-            "survivors kept what they had %u times; %.0f updates of "
-            "blocks lost, %.0f told of; P@1 %.4f, undisturbed %.4f\n",
+            "survivors kept their state %u times; %.0f updates of blocks lost, "
+            "%.0f reported; P@1 %.4f, undisturbed %.4f\n",
             torture->partials, torture->lost, torture->told_lost, torture->p1,
             torture->want_p1);
 }
@@ -478,13 +478,13 @@ judge_partial(const torture_t *torture, skn_error_t *error)
     if (torture->applied_twice != 0 || torture->lost < 0 ||
         torture->lost > torture->told_lost)
         (void)skn_fail(error, SKN_INTERNAL,
-                       "the ledger does not close: %.0f lost, %.0f told of, "
+                       "the ledger does not balance: %.0f lost, %.0f reported, "
                        "%.0f applied twice",
                        torture->lost, torture->told_lost,
                        torture->applied_twice);
     else if (torture->p1 < torture->want_p1 - P1_LESS_MAX)
         (void)skn_fail(error, SKN_INTERNAL,
-                       "P@1 is %.4f, and %.4f in the undisturbed run",
+                       "P@1 is %.4f, but %.4f in the undisturbed run",
                        torture->p1, torture->want_p1);
 }
 
@@ -518,16 +518,16 @@ judge(torture_t *torture)
             leave_s_max);
     else
         say(torture,
-            "%u kills (%u of the coordinator) and %u leaves in %" PRIu64
-            " generations: %.0f batches lost, %.0f applied twice\n"
+            "%u kills (%u of the coordinator) and %u leaves in %" PRIu64 " "
+            "generations: %.0f batches lost, %.0f applied twice\n"
             "training again after %.1f s, at most %.1f s; left after %.1f s, "
             "at most %.1f s\n"
-            "%s as an undisturbed run: %s\n",
+            "%s as in an undisturbed run: %s\n",
             torture->killed, torture->killed_coordinator, torture->left,
             torture->generation, torture->lost, torture->applied_twice, mean_s,
             torture->back_s_max, leave_s, leave_s_max,
             same               ? "same weights"
-            : torture->partial ? "other weights, of course,"
+            : torture->partial ? "not the same weights, which is expected,"
                                : "NOT the same weights",
             torture->sha256);
     (void)fflush(stdout);
@@ -535,10 +535,11 @@ judge(torture_t *torture)
         judge_partial(torture, &error);
     else if (!same)
         (void)skn_fail(&error, SKN_INTERNAL,
-                       "the weights are not those of the undisturbed run, %s",
+                       "the weights differ from those of the undisturbed run, "
+                       "%s",
                        torture->want_sha256);
     else if (torture->lost != 0 || torture->applied_twice != 0)
-        (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not close");
+        (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not balance");
     if (error.status == SKN_OK && to_come(torture) > 0)
         (void)skn_fail_hint(
             &error,
@@ -633,12 +634,13 @@ read_together(const cli_call_t *call, uint32_t nodes, torture_t *torture,
         return status;
     if (*together > nodes)
         return skn_fail(error, SKN_USAGE,
-                        "--leaves-together=%u: there are %u nodes", *together,
-                        nodes);
+                        "--leaves-together=%u: there are only %u nodes",
+                        *together, nodes);
     if (torture->leaves > 0)
         return SKN_OK;
     (void)skn_fail(error, SKN_USAGE,
-                   "--leaves-together=%u, and it is not said how often",
+                   "--leaves-together=%u needs --leaves, the number of nodes "
+                   "that leave",
                    *together);
     return skn_fail_hint(error, SKN_USAGE, "give --leaves L, too");
 }
@@ -691,10 +693,10 @@ torture_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
-    { "kills", 0, "K", "processes to kill on the way (10; 0 with --leaves)" },
-    { "leaves", 0, "L", "nodes that are told to leave, and come back (0)" },
+    { "kills", 0, "K", "processes to kill meanwhile (10; 0 with --leaves)" },
+    { "leaves", 0, "L", "nodes that are asked to leave, and come back (0)" },
     { "leaves-together", 0, "K", "nodes that leave at the same moment (1)" },
-    { "seed", 0, "S", "of what happens when (1)" },
+    { "seed", 0, "S", "of the moments and the nodes (1)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -708,17 +710,17 @@ const cli_verb_t cli_torture = {
     .options = options,
     .description =
         "Trains the model twice, with `train.reduction: fixed`: undisturbed\n"
-        "in one process, and on nodes of this machine of which one after the\n"
-        "other is killed with SIGKILL at a random moment, together with its\n"
-        "folder, or told to leave by SIGTERM, after which its folder is\n"
-        "removed, too; one of six kills is the coordinator's. With\n"
-        "--leaves-together K nodes are told at the same moment, and each part\n"
-        "of what was trained must lie on two of those that stay, or on the\n"
-        "one that does; if all leave, their folders are kept. Good (exit code\n"
-        "0) is a run that ends with the same weights, bit by bit, in which\n"
-        "each batch was applied once. With `coordinator.recovery: partial`\n"
-        "the key stays as it is; good is a run without a batch that was\n"
-        "applied twice, that lost no more than was told, and whose P@1 is at\n"
-        "most .03 less. Both runs are kept in checkpoint.path.",
+        "in one process, and on nodes of this machine that are disturbed at\n"
+        "random moments: one node after the other is killed with SIGKILL, or\n"
+        "asked to leave by SIGTERM, and its folder is removed; one kill in\n"
+        "six is the coordinator's. With --leaves-together K, K nodes leave at\n"
+        "the same moment, and each part of what was trained must be on two of\n"
+        "the nodes that stay, or on the only one; if all leave, their folders\n"
+        "are kept. The run passes (exit code 0) if it ends with the same\n"
+        "weights, bit for bit, and applied each batch once. With\n"
+        "`coordinator.recovery: partial` train.reduction stays as it is, and\n"
+        "the run passes if it applied no batch twice, lost no more than it\n"
+        "reported, and its P@1 is at most .03 lower. Both runs are kept in\n"
+        "checkpoint.path.",
     .run = torture_run,
 };

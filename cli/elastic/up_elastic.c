@@ -205,14 +205,14 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
     cli_local_cluster_close(&cluster);
     cli_bar_hide(&elastic.bar);
     if (status == SKN_OK && !call->json)
-        (void)printf("the run is in %s, what each node has of it in %s/%s%s; "
-                     "`skein predict %s` puts them together\n",
+        (void)printf("the run is in %s, each node's part of it in %s/%s%s; "
+                     "`skein predict %s` combines them\n",
                      path, path, model->nodes[0].name,
                      model->node_count > 1 ? ", ..." : "",
                      skn_shell_word(path, word));
     if (status == SKN_OK && cluster.stopping && !elastic.done && !call->json)
         cli_resume_command_print(
-            call, "to go on:", model->checkpoint.path[0] ? NULL : path);
+            call, "to continue:", model->checkpoint.path[0] ? NULL : path);
     if (status == SKN_OK && cluster.error.status != SKN_OK)
         error = cluster.error;
     if (error.status != SKN_OK)

@@ -112,7 +112,7 @@ cli_view_note(cli_view_t *view, const char *node, const json_t *event)
             (void)snprintf(view->node[k].note, sizeof(view->node[k].note), "%s",
                            is_yielding ? "yields" : "");
     (void)snprintf(text, sizeof(text), "%.32s %s: %.120s", node,
-                   is_yielding ? "gives way" : "goes on",
+                   is_yielding ? "gives way" : "continues",
                    skn_json_word(event, "reason"));
     cli_view_say(&view->happened, text);
 }
@@ -212,7 +212,7 @@ cli_view_draw(const cli_view_t *view, size_t columns, size_t rows,
     rows = rows < CLI_VIEW_LINES_MAX ? rows : CLI_VIEW_LINES_MAX;
     columns = columns < CLI_VIEW_COLUMNS_MAX ? columns : CLI_VIEW_COLUMNS_MAX;
     if (columns < COLUMNS_MIN || rows < ROWS_MIN) {
-        put(lines[0], 0, columns, "more room, please");
+        put(lines[0], 0, columns, "this terminal is too small");
         return;
     }
     size_t split = columns < 2 * NODES_COLUMNS ? columns / 2 : NODES_COLUMNS;

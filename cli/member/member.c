@@ -184,7 +184,7 @@ refuse(cli_client_t *member)
                    member->model->coordinator.address);
     (void)skn_fail_hint(&member->error, SKN_NO_PERMISSION,
                         "its file must list node '%.64s' with the key %.200s; "
-                        "and is %.200s the coordinator's?",
+                        "and is %.200s the coordinator's key?",
                         member->node->name, member->node->key,
                         member->model->coordinator.key);
 }
@@ -226,7 +226,7 @@ leave(cli_client_t *member, const char *reason)
         return;
     member->leaving = true;
     member->reason = reason;
-    cli_client_print(member, "hands over its data and leaves");
+    cli_client_print(member, "hands over its state and leaves");
     member->leave_ns = skn_monotonic_ns();
     if (member->connected)
         cli_client_send_leaving(member);
@@ -347,8 +347,7 @@ find_node(cli_client_t *member, skn_error_t *error)
     const char *name = member->call->operands[0];
     if (!model->coordinator.address[0])
         return skn_fail_hint(error,
-                             skn_fail(error, SKN_USAGE,
-                                      "%s names no coordinator",
+                             skn_fail(error, SKN_USAGE, "%s has no coordinator",
                                       member->call->operands[1]),
                              "give its address under coordinator:; without "
                              "one, a node is started by `skein node`");
@@ -366,7 +365,7 @@ find_node(cli_client_t *member, skn_error_t *error)
     return skn_fail_hint(error,
                          skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
                                   model->source, name),
-                         "its nodes stand under nodes:, such as %s",
+                         "its nodes are listed under nodes:, such as %s",
                          model->nodes[0].name);
 }
 
@@ -412,9 +411,10 @@ be_alone(cli_client_t *member, skn_error_t *error)
 {
     char name[SKN_NAME_MAX + 16], hint[SKN_NAME_MAX + 80];
     (void)snprintf(name, sizeof(name), ".member-%.64s", member->node->name);
-    (void)snprintf(hint, sizeof(hint),
-                   "member '%.64s' of this run is there already: end it first",
-                   member->node->name);
+    (void)snprintf(
+        hint, sizeof(hint),
+        "member '%.64s' of this run is already running: stop it first",
+        member->node->name);
     return cli_instance_lock(member->model->checkpoint.path, name, hint,
                              &member->lock, error);
 }
@@ -533,8 +533,8 @@ member_run(const cli_call_t *call)
     cli_worker_init(&member->worker);
     cli_bar_init(&member->bar, call);
     member->stop = (cli_stop_t){ .json = call->json,
-                                 .doing = "handing over what this node has",
-                                 .insisting = "quit without",
+                                 .doing = "handing over the state of this node",
+                                 .insisting = "quit without handing over",
                                  .leashed = member->leash };
     cli_output_outlive();
     skn_status_t status = cli_stop_open(&member->stop, &error);
@@ -563,13 +563,14 @@ member_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "wait", 0, "SECONDS", "for the coordinator, at the start (120)" },
-    { "grace", 0, "SECONDS", "from SIGTERM to the end, at most (25)" },
+    { "wait", 0, "SECONDS",
+      "longest wait for the coordinator at the start (120)" },
+    { "grace", 0, "SECONDS", "longest time from SIGTERM to the end (25)" },
     { "patience", 0, "SECONDS",
-      "to a marker, when told to pause (2; any, if fixed)" },
+      "wait for a marker, when pausing (2; any, if fixed)" },
     { "leash", 0, NULL, "leave when standard input ends" },
     CLI_REQUEUE_OPTION,
-    { "progress", 0, NULL, "tell how far the run is, five times a second" },
+    { "progress", 0, NULL, "print progress five times a second" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -585,7 +586,7 @@ const cli_verb_t cli_member = {
         "Dials the coordinator of the model file and takes part as node NAME,\n"
         "whenever the coordinator wants it to. Its part of the run is kept in\n"
         "checkpoint.path/NAME. On SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU\n"
-        "or Ctrl-C it hands over what it has and ends; killed, it may be\n"
+        "or Ctrl-C it hands over its state and exits; killed, it may be\n"
         "started again at any time, with its folder or without. See\n"
         "docs/tasks/elastic.md.",
     .run = member_run,

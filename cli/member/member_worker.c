@@ -237,7 +237,8 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->node.ssh = "";
     worker->node.must_die_with_us = true;
     if (!skn_hash_text_good(run)) /* the same form: 32 hex digits */
-        status = skn_fail(error, SKN_BAD_MESSAGE, "a run without an id");
+        status = skn_fail(error, SKN_BAD_MESSAGE,
+                          "start: the id of the run is malformed");
     if (status == SKN_OK)
         status = check_folder(start->folder, run, error);
     if (status == SKN_OK && manifest[0])
@@ -432,7 +433,7 @@ bury(cli_worker_t *worker)
                        strsignal(WTERMSIG(node->status)));
     else
         (void)skn_fail(&node->error, SKN_INTERNAL,
-                       "the worker ended with exit code %d and did not say why",
+                       "the worker ended with exit code %d and gave no reason",
                        WEXITSTATUS(node->status));
 }
 
@@ -465,7 +466,7 @@ cli_worker_ending(const cli_worker_t *worker)
                                : "well";
 }
 
-/* Records that the worker was ended with its generation, not by its own
+/* Records that the worker was stopped with its generation, not by its own
  * failure. */
 static void
 end_with_others(cli_worker_t *worker)
@@ -473,7 +474,7 @@ end_with_others(cli_worker_t *worker)
     cli_worker_look(worker);
     if (worker->node.error.status == SKN_OK)
         (void)skn_fail(&worker->node.error, SKN_UNAVAILABLE,
-                       "was ended with its generation");
+                       "was stopped with its generation");
 }
 
 void

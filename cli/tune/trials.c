@@ -55,7 +55,7 @@ take(void *job, const json_t *line, skn_error_t *error)
         trials->fitted = true;
     } else {
         return skn_fail(error, SKN_BAD_DATA,
-                        "a line of it is none of a tuning");
+                        "a line of the file does not belong to a tuning");
     }
     return SKN_OK;
 }
@@ -88,13 +88,13 @@ compare(const cli_trials_t *trials, const char *path, json_t *head,
         char *was = theirs ? json_dumps(theirs, JSON_ENCODE_ANY) : NULL;
         char *is = json_dumps(ours, JSON_ENCODE_ANY);
         (void)skn_fail(error, SKN_USAGE,
-                       "%s was begun with another '%s': %.60s, and not %.60s",
+                       "%s was started with another '%s': %.60s, not %.60s",
                        path, key, was ? was : "none", is ? is : "this");
         free(was);
         free(is);
         return skn_fail_hint(error, SKN_USAGE,
-                             "call it as it was called then, or give another "
-                             "--folder");
+                             "give the options that it was started with, or "
+                             "another --folder");
     }
     return SKN_OK;
 }
@@ -106,7 +106,10 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
     skn_status_t status = SKN_OK;
     bool there = access(path, F_OK) == 0;
     if (resume && !there) {
-        status = skn_fail(error, SKN_NO_INPUT, "%s: there is no tuning", path);
+        status = skn_fail(error, SKN_NO_INPUT,
+                          "%s: there is no tuning to "
+                          "resume",
+                          path);
         return skn_fail_hint(error, status, "leave out --resume");
     }
     trials->journal = skn_journal_open(path, take, trials, error);
@@ -120,8 +123,7 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
         return compare(trials, path, head, error);
     status = skn_fail(error, SKN_CANNOT_CREATE, "%s: there is a tuning", path);
     return skn_fail_hint(error, status,
-                         "--resume goes on with it; a new one takes another "
-                         "--folder");
+                         "continue it with --resume, or give another --folder");
 }
 
 skn_status_t

@@ -141,7 +141,7 @@ prepare(cli_tuning_t *tuning, skn_error_t *error)
     status = skn_plan_make(&tuning->plan, tuning->model, units, error);
     if (status == SKN_OK && data->validate_points == 0) {
         status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: of %" PRIu64 " points none is held back",
+                          "%s: none of %" PRIu64 " points is held back",
                           tuning->model->data.train, data->train_points);
         (void)skn_fail_hint(error, status, "give -o train.validate=0.2");
     }
@@ -277,8 +277,9 @@ comment(const cli_tuning_t *tuning, const cli_verdict_t *verdict,
 {
     char what[CLI_DIFFERS_BYTES];
     skn_json_text_add(text,
-                      "# tune.yaml - %s as `skein tune` found it to be best: "
-                      "%u candidates, %u round%s,\n# seed %u, %u trials.\n",
+                      "# tune.yaml - the best variant of %s that `skein tune` "
+                      "found: %u candidates, %u round%s,\n"
+                      "# seed %u, %u trials.\n",
                       tuning->file, tuning->halving.candidates,
                       tuning->halving.ends,
                       tuning->halving.ends == 1 ? "" : "s", tuning->seed,
@@ -364,7 +365,7 @@ stop_early(const cli_tuning_t *tuning)
                                 (json_int_t)tuning->trials.count));
     else {
         (void)printf("stopped after %u trials; ", tuning->trials.count);
-        cli_resume_command_print(tuning->call, "to go on:", NULL);
+        cli_resume_command_print(tuning->call, "to continue:", NULL);
     }
     return SKN_OK;
 }
@@ -439,13 +440,13 @@ tune_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "candidates", 0, "N", "configs that are tried (16)" },
-    { "rounds", 0, "R", "until trials have their full length (3)" },
-    { "keep", 0, "SHARE", "of a round's candidates that go on (1/3)" },
+    { "rounds", 0, "R", "rounds until trials have their full length (3)" },
+    { "keep", 0, "SHARE", "candidates of a round that enter the next (1/3)" },
     { "budget", 0, "TIME", "to be done within: 90s, 10m, 2h" },
     { "metric", 0, "NAME", "p1 (default), p3, p5, psp1 ..., ndcg3, ndcg5" },
-    { "seed", 0, "S", "of the candidates (1)" },
-    { "folder", 0, "PATH", "where it is kept (the run's folder, and -tune)" },
-    { "resume", 0, NULL, "go on with the tuning in the folder" },
+    { "seed", 0, "S", "seed of the choice of candidates (1)" },
+    { "folder", 0, "PATH", "where it is kept (the run's folder with -tune)" },
+    { "resume", 0, NULL, "continue the tuning in the folder" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
@@ -463,10 +464,11 @@ const cli_verb_t cli_tune = {
         "units, dropout, label_smoothing, batch_rows, rows, optimizer, loss),\n"
         "each for a short time; keeps the best third, trains those three\n"
         "times longer, and so on. Keys given by -o are not varied. Scores are\n"
-        "of training points that are held back (train.validate, default\n"
-        "0.05); the test file is not opened. Ends with tune.yaml in its\n"
-        "folder, which `skein train` takes, and says what it is worth.\n"
-        "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU stop it;\n"
-        "--resume goes on behind the last trial that was done.",
+        "taken on training points that are held back (train.validate, default\n"
+        "0.05); the test file is not opened. At the end it writes tune.yaml\n"
+        "into its folder, a file for `skein train`, and prints how much\n"
+        "better it scores. Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and\n"
+        "SIGXCPU stop it; --resume continues after the last trial that was\n"
+        "done.",
     .run = tune_run,
 };

@@ -45,8 +45,7 @@ cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
     if (verdict->share < 1)
         (void)skn_text_write(
             text + used, bytes - used,
-            "; trials had %.2g of their length, and whole runs may "
-            "differ",
+            "; trials had %.2g of the full length, and whole runs may differ",
             verdict->share);
     return text;
 }

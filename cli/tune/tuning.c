@@ -235,7 +235,7 @@ run_round(cli_tuning_t *tuning, uint32_t round, const uint32_t *list,
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < count && status == SKN_OK; k++) {
         if (tuning->trials.result[round][list[k]].known) {
-            tell_trial(tuning, round, list[k], "it did before, too");
+            tell_trial(tuning, round, list[k], "as before");
             continue;
         }
         bool first = round == 0 && list[k] == 0;

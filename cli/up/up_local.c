@@ -36,7 +36,7 @@ hold_port(cli_up_local_t *local, skn_error_t *error)
         getsockname(number, (struct sockaddr *)&address, &bytes) == 0)
         return ntohs(address.sin_port);
     (void)skn_fail(error, SKN_UNAVAILABLE,
-                   "no port of loopback for a node of this machine: %s",
+                   "no free loopback port for a node of this machine: %s",
                    strerror(errno));
     return 0;
 }
@@ -141,8 +141,9 @@ cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
     if (!mkdtemp(local->folder)) { /* mode 0700 */
         local->folder[0] = '\0';
         return skn_fail(error, SKN_CANNOT_CREATE,
-                        "no folder for the keys of the nodes in %s: %s", base,
-                        strerror(errno));
+                        "cannot create a folder for the keys of the nodes in "
+                        "%s: %s",
+                        base, strerror(errno));
     }
     return write_nodes(local, units, error);
 }

@@ -61,7 +61,9 @@ open_stream(cli_up_stream_t *stream, int *theirs, skn_error_t *error)
     if (!stream->text)
         return skn_fail(error, SKN_NO_MEMORY, "no room for a line");
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return skn_fail(error, SKN_UNAVAILABLE, "no pipe for a node: %s",
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "cannot create a pipe for a "
+                        "node: %s",
                         strerror(errno));
     stream->descriptor = ends[0];
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -78,7 +80,9 @@ cli_up_start(cli_up_node_t *node, char *const *arguments, skn_error_t *error)
     if (status == SKN_OK)
         status = open_stream(&node->err, &errors, error);
     if (status == SKN_OK && pipe2(input, O_CLOEXEC) != 0)
-        status = skn_fail(error, SKN_UNAVAILABLE, "no pipe for a node: %s",
+        status = skn_fail(error, SKN_UNAVAILABLE,
+                          "cannot create a pipe for a "
+                          "node: %s",
                           strerror(errno));
     if (status == SKN_OK) {
         node->leash = input[1];
@@ -89,8 +93,7 @@ cli_up_start(cli_up_node_t *node, char *const *arguments, skn_error_t *error)
         if (node->process < 0) {
             node->process = 0;
             status = skn_fail(error, SKN_NO_MEMORY,
-                              "no process for node '%s': "
-                              "%s",
+                              "cannot start a process for node '%s': %s",
                               node->name, strerror(errno));
         }
     }

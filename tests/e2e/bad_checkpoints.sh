@@ -54,7 +54,7 @@ check_match "  from an older one, which people are told" \
     'continuing from an older one' second.json
 check_code 78 "with other units none of them can go on: the run ends" \
     whole third -o train.epochs=100000 -o model.layers.hidden.units=48
-check_match "  and says why" 'was begun with another' third.err
+check_match "  and says why" 'was started with another' third.err
 spoil 4
 check_code 66 "where all checkpoints are damaged it ends, too" \
     whole fourth -o train.epochs=100000

@@ -123,7 +123,8 @@ line "a sum of a feature's values that is too large" \
     ":3:11: the values of feature 7 add up to more than a float can hold; \
 scale the values"
 line "no label at all" '2 10 20\n 2:1\n 7:1\n' \
-    ": no point has a label; labels stand before the first space of a line"
+    ": no point has a label; labels are written before the first space of a \
+line"
 # What only the test file has is left out, by whatever header.
 widen='to train a wider model, begin the training file with a line `points '\
 'features labels`, or set data\.label_count and data\.feature_count'
@@ -149,7 +150,7 @@ check_equal "the model can be wider than its training file" \
     "$? $(cat err) $(grep -c '300 features, 1000 labels' out)" "0  1"
 rm -rf new
 refused "but not narrower than the header" 78 \
-    "data.label_count is 899, and * has 900 labels by its header; \
+    "data.label_count is 899, but the header of * counts 900 labels; \
 give at least 900, or correct the header" \
     "${training[@]}" -o data.label_count=899
 tail -n +2 train.txt >headless.txt
@@ -215,7 +216,7 @@ config "an unknown key" 's/epochs/epoches/' \
 config "an unknown section" 's/^train:/trian:/' \
     "7:1: unknown option 'trian' of the model file; did you mean 'train'[?]"
 config "a key twice" 's/epochs: 5/epochs: 5\n  epochs: 2/' \
-    "9:3: key 'epochs' is repeated; it stands in line 8 already"
+    "9:3: key 'epochs' is repeated; it is already in line 8"
 config "a word for a number" 's/epochs: 5/epochs: many/' \
     "8:11: option 'epochs' of train must be an integer or auto, found 'many'"
 config "a number out of range" 's/epochs: 5/epochs: -1/' \
@@ -233,23 +234,23 @@ two='$a nodes: [{ name: a, address: "tcp://127.0.0.1:7001" }, { name: b, '
 config "an address beyond the machine without keys" \
     "$two"'address: "tcp://10.0.0.2:7001", key: b.key }]' \
     "13:9: node 'a' has no key, and node 'b' is at tcp://10.0.0.2:7001, \
-beyond this machine, where links need CURVE; \`skein keygen\` makes one a \
-node: key: keys/a.key"
+beyond this machine, where links need CURVE; run \`skein \
+keygen\` for each node, and give it \`key: keys/a.key\`"
 config "two nodes of one name" \
     "${two/name: b/name: a}"'address: "tcp://127.0.0.1:7002" }]' \
     "13:63: there are two nodes named 'a'"
 config "a node without an address" "$two"'cores: 1 }]' \
-    "13:55: node 'b' has no address; tcp://host:port as the other nodes reach \
-it, for example tcp://10.0.0.1:7001"
+    "13:55: node 'b' has no address; give tcp://host:port as the other nodes \
+reach it, for example tcp://10.0.0.1:7001"
 sed "$two"'address: "tcp://127.0.0.1:7002", memory: 1MiB }]' tiny.yaml >bad.yaml
 refused "a share that a node cannot hold" 71 "node 'b' needs about * MiB of \
 memory for its share, nodes.b.memory allows 1 MiB; allow more, *" \
     "$skein" node a bad.yaml
-refused "a model with nodes in one process" 64 "bad.yaml has 2 nodes, this is \
-one process; start them all with \`skein up bad.yaml\`, or each by hand, such \
-as \`skein node a bad.yaml\`" "$skein" train bad.yaml
+refused "a model with nodes in one process" 64 "bad.yaml has 2 nodes, but \
+this is one process; start them all with \`skein up bad.yaml\`, or each by \
+hand, such as \`skein node a bad.yaml\`" "$skein" train bad.yaml
 refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its \
-nodes stand under nodes:, such as a" "$skein" node z bad.yaml
+nodes are listed under nodes:, such as a" "$skein" node z bad.yaml
 refused "nodes that the model has not" 64 "tiny.yaml has no nodes; list them \
 under nodes:, or give --local-nodes N" "$skein" up tiny.yaml
 refused "no number of nodes" 64 \
@@ -284,12 +285,12 @@ gate; lead it through a gate (source, course), or give pipes that only \
 answer \`peer: true\`"
 topology "too little credit" \
     's/\(from: embedding, to: output, .*\)credit: [0-9]*/\1credit: 1/' \
-    "*: the pipe of 'activation' has credit 1 and lies in a cycle with source, \
-whose window is 3; credit: 3 or more"
+    "*: the pipe of 'activation' has credit 1 and is in a cycle with source, \
+whose window is 3; give credit: 3 or more"
 topology "an actor in no pipe" \
     's/^  pipes:/    - { name: alone, kind: checkpointer, '\
 'options: { path: x, owners: 1 } }\n&/' \
-    "*: alone is in no pipe; connect it, or leave it out"
+    "*: alone is not connected to any pipe; connect it, or leave it out"
 topology "two owners of one shard" 's/row_first: 450/row_first: 400/' \
     "*: output.0 and output.1 both own rows 400..449; give each row to one of \
 them: row_first, row_count"
@@ -349,8 +350,8 @@ rm -rf hurt && cp -a good hurt && rm -rf "hurt/$newest"
 other() {
     local what=$1
     shift
-    refused "a resume with another $what" 78 "hurt was begun with another \
-$what, and cannot go on with this one; *another checkpoint.path" \
+    refused "a resume with another $what" 78 "hurt was started with another \
+$what, and cannot continue with this one; *another checkpoint.path" \
         "${resuming[@]}" "$@"
 }
 sed '1s/ 200 / 201 /' train.txt >features.txt

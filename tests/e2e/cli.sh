@@ -32,7 +32,7 @@ for verb in $verbs; do
 done
 says "without a verb the list is an error" 64 "$("$skein" --help)" "$skein"
 says "an unknown verb is told" 64 \
-    "skein: 'trian' is no verb of skein; did you mean 'skein train'?" \
+    "skein: unknown verb 'trian'; did you mean 'skein train'?" \
     "$skein" trian
 says "an unknown option is told" 64 \
     "skein: unknown option '--resum'; did you mean --resume?" \
@@ -42,7 +42,7 @@ says "an option without its value is told" 64 \
 the end" \
     "$skein" train tiny.yaml --trace
 says "a value where none belongs is told" 64 \
-    "skein: option --resume takes no value; leave out what follows it" \
+    "skein: option --resume takes no value; leave the value out" \
     "$skein" train tiny.yaml --resume=yes
 says "an argument too few is told" 64 \
     "skein: skein train needs one more argument; use it as skein train FILE" \
@@ -77,7 +77,7 @@ check_match "with the line of the source" '^ +3 \| model:' err
 check_code 66 "check tells a missing file" "$skein" check none.yaml
 "$skein" check tiny.yaml -o data.train=gone.txt >out 2>err
 check_match "check warns of missing data" \
-    '^skein: warning: data.train: gone.txt cannot be read now' err
+    '^skein: warning: data.train: gone.txt cannot be read' err
 "$skein" graph plan.yaml >graph.dot
 check_match "graph draws a topology" '^digraph "tiny" \{$' graph.dot
 check_match "with the pipes' messages" 'label="[^"]*activation' graph.dot
@@ -97,7 +97,7 @@ file or directory; apt-get install graphviz, or leave out --svg" \
 "$skein" actors source >out
 check_match "actors says an option" '^    window +whole number, 1 to 127' out
 says "an unknown kind is told" 64 \
-    "skein: 'sorce' is no kind of actor; did you mean 'source'?" \
+    "skein: unknown actor kind 'sorce'; did you mean 'source'?" \
     "$skein" actors sorce
 "$skein" actors --json >json.out
 check "actors --json is JSON" every_line_is_json json.out
@@ -122,7 +122,7 @@ check_match "reference prints the keys" '^\| `epochs` \|' out
 "$skein" reference messages >out
 check_match "and the messages" '^## activation$' out
 says "there is no other reference" 64 \
-    "skein: there is no reference of 'verbs'; there are: config, messages" \
+    "skein: unknown reference 'verbs'; there are: config, messages" \
     "$skein" reference verbs
 for verb in $verbs; do
     "$skein" man "$verb" >"man.$verb" || fail "man $verb"
@@ -179,8 +179,8 @@ check_match "eval prints text" '^P@1    0\.[0-9]{4}$' out
 check_equal "eval takes another file" \
     "$(event eval points other.json)" 600
 says "eval sets nothing but data" 64 \
-    "skein: -o train.epochs=3: nothing but data can be set for a trained \
-model; there are: data.test, data.train" \
+    "skein: -o train.epochs=3: only the data files can be set for a \
+trained model; there are: data.test, data.train" \
     "$skein" eval run -o train.epochs=3
 says "eval tells a missing test file" 66 \
     "skein: gone.txt: there is no such file; check the path" \
@@ -269,7 +269,7 @@ check_equal "  none of the others is touched" \
 check_match "  errors have the place" \
     '^skein: stream.txt:5:3: expected a finite decimal number, found "x"; ' err
 check_match "  also where it is the length" '^skein: stream.txt:16:1: the '\
-'line has 33554433 bytes, and at most 33554432 are possible' err
+'line has 33554433 bytes, at most 33554432 are allowed' err
 check_match "  and are counted" '^skein: warning: stream.txt: 10 of 17 lines '\
 'were refused, and have an empty answer; ' err
 check_equal "  in JSON they take the place of the answers" \
@@ -299,8 +299,8 @@ check_equal "qid: and comments are passed over" \
 
 printf '2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
 check_equal "a header of another model is told" "$(cat out err)" "$good
-skein: warning: stdin:1:1: three whole numbers are taken for the header of a \
-data file, and get no answer; if they are features, begin the line with a space"
+skein: warning: stdin:1:1: three whole numbers count as the header of a data \
+file, and get no answer; if they are features, begin the line with a space"
 printf ' 2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
 check_equal "  behind a space they are features" "$(wc -l <out) $(cat err)" "2 "
 
@@ -350,8 +350,9 @@ check_equal "head ends train quietly, and nothing starts again" \
 check "  which can be gone on with" "$skein" train tiny.yaml --resume \
     -o checkpoint.path=unread -o train.max_batches=20
 says "a finished run that is resumed stays as it is" 0 \
-    "skein: warning: this run has finished: nothing is trained; another \
-model, or more epochs, is a run of its own, with another checkpoint.path" \
+    "skein: warning: this run has finished: there is nothing to train; to \
+train another model, or more epochs, start a new run with another \
+checkpoint.path" \
     "$skein" train tiny.yaml --resume -o checkpoint.path=unread \
     -o train.epochs=200000
 full="standard output: not all could be written; is the disk full?"
@@ -370,8 +371,8 @@ says "a closed standard input is told" 74 \
     "stdin: Bad file descriptor; check the path" \
     bash -c "exec \"$skein\" check - <&-"
 says "a folder for a model file is told" 66 \
-    "skein: run is a folder, not a model file; if it holds a run, go on with \
-\`skein train --resume run\`" "$skein" train run
+    "skein: run is a folder, not a model file; if it holds a run, continue \
+it with \`skein train --resume run\`" "$skein" train run
 check_code 78 "a data file for a model file is told" "$skein" train train.txt
 says "a model file for a run folder is told" 66 \
     "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \
@@ -481,7 +482,7 @@ ln -sfn batch-000000009999 bestless/best
 check_code 65 "a best model that is gone is no sound run" \
     "$skein" inspect bestless
 check_match "evaluated is the newest, with a word" \
-    'warning: .best. names a checkpoint that is gone' \
+    'warning: .best. names a checkpoint that is missing' \
     <("$skein" eval bestless 2>&1)
 check_code 64 "names and lines are not both standard input" \
     "$skein" predict run --labels -

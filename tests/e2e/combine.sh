@@ -178,7 +178,7 @@ for name in sys.argv[1:]:
     events = [json.loads(line) for line in open(name + ".json")]
     done = [e for e in events if e["event"] == "done"][0]
     links = [e["messages"] for e in events if e["event"] == "link"]
-    plan = re.findall(r"a batch: ([\d.]+) (.)B sent, ([\d.]+) (.)B received",
+    plan = re.findall(r"per batch: ([\d.]+) (.)B sent, ([\d.]+) (.)B received",
                       open(name + ".plan").read())
     unit = {"k": 1e3, "M": 1e6}
     RUNS.append({

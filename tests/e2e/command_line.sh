@@ -82,8 +82,8 @@ done
 # --- nothing ------------------------------------------------------------------
 for verb in train check plan run predict eval inspect keygen; do
     says "$verb of nothing is told" 64 \
-        "skein: an argument of skein $verb is empty; is a variable of the \
-shell not set?" "$skein" $verb ""
+        "skein: an argument of skein $verb is empty; is a shell variable \
+unset?" "$skein" $verb ""
 done
 check_code 64 "so is an option of nothing" \
     "$skein" predict "run #1" test.txt --labels ""
@@ -95,7 +95,7 @@ for verb in train bench version; do
 done
 check_equal "help alone is --help" "$("$skein" help)" "$("$skein" --help)"
 says "help for no verb is told" 64 \
-    "skein: 'trian' is no verb of skein; did you mean 'skein train'?" \
+    "skein: unknown verb 'trian'; did you mean 'skein train'?" \
     "$skein" help trian
 
 # --- completion ---------------------------------------------------------------
@@ -197,11 +197,11 @@ check_equal "one that brings no kind is refused" "$(head -n 1 err)" \
 "$skein" plan tiny.yaml >planned.yaml
 "$skein" train planned.yaml 2>err
 check_equal "what is no model file is said to be a topology" \
-    "$(head -n 1 err)" "planned.yaml:2:1: this is a topology file, and no \
-model file; \`skein run\` runs it"
+    "$(head -n 1 err)" "planned.yaml:2:1: this is a topology file, not a \
+model file; use \`skein run\` for it"
 "$skein" run tiny.yaml 2>err
 check_equal "and the reverse" "$(head -n 1 err)" "tiny.yaml:1:1: this is a \
-model file, and no topology file; \`skein train\` trains it"
+model file, not a topology file; use \`skein train\` for it"
 
 # --- data files ---------------------------------------------------------------
 "$skein" check tiny.yaml --data >out 2>err

@@ -79,7 +79,7 @@ wait "$lead_pid" 2>/dev/null # its journal is held till it is gone
 lead moving --wait 1 "${long[@]}"
 lead_pid=$started
 await "a coordinator that was killed finds its run" \
-    'generation [0-9]+ goes on' moving.lead.json
+    'generation [0-9]+ continues' moving.lead.json
 member moving c "${long[@]}"
 pid_c=$started
 check "the coordinator ends well" wait "$lead_pid"

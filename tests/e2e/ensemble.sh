@@ -106,7 +106,7 @@ wait_until 300 test -e 'for people/network-1/latest'
 kill -TERM "$victim"
 wait "$victim"
 check_equal "a stop is told once, with the folder of the whole" \
-    "$(grep -A 1 stopped people.out)" "stopped in network 1 of 2; to go on:
+    "$(grep -A 1 stopped people.out)" "stopped in network 1 of 2; to continue:
 $skein train tiny.yaml -o train.ensemble=2 -o train.epochs=100000 \
 -o 'checkpoint.path=for people' --resume"
 
@@ -122,7 +122,7 @@ wait_until 300 test -e pipe/network-1/latest
 kill -TERM "$victim"
 wait "$victim"
 check_equal "and are gone on with by the folder" \
-    "$(grep -A 1 stopped pipe.out)" "stopped in network 1 of 2; to go on:
+    "$(grep -A 1 stopped pipe.out)" "stopped in network 1 of 2; to continue:
 $skein train pipe -o train.ensemble=2 -o train.epochs=100000 \
 -o checkpoint.path=pipe --resume"
 
@@ -132,7 +132,7 @@ mkfifo test.txt
 check_equal "a stop while the whole is scored ends it; the run is done" \
     "$(interrupted test.txt said "$skein" train tiny.yaml \
         -o train.ensemble=3 --resume --requeue-code 86)" 0
-check_equal "  with what to do" "$(tail -n 2 said)" "stopped; to have the \
+check_equal "  with what to do" "$(tail -n 2 said)" "stopped; to get the \
 scores:
 $skein train tiny.yaml -o train.ensemble=3 --requeue-code 86 --resume"
 rm test.txt
@@ -182,7 +182,7 @@ cp -r late again
 ln -s batch-000000009999 again/network-1/best
 check_code 66 "a best model that is gone is told before anything is trained" \
     "$skein" train tiny.yaml "${few[@]}" -o checkpoint.path=again --resume
-check_match "with what to do" 'remove again/network-1, and it is trained' .check
+check_match "with what to do" 'remove again/network-1 to train it again' .check
 rm -rf again
 check_code 78 "more units than a layer may have are none" \
     "$skein" train tiny.yaml -o train.ensemble=2 \

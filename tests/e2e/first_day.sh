@@ -61,8 +61,8 @@ half predict_b --resume "--predict test.txt"
 
 # --- the wrong file -----------------------------------------------------------
 check_code 64 "a file without nodes" "$skein" node a tiny.yaml
-check_match "  is called that" "^skein: tiny.yaml has no \`nodes:\`; list them \
-there, train it in one process with \`skein train\`, or on nodes of this \
+check_match "  is called that" "^skein: tiny.yaml has no \`nodes:\`; list the \
+nodes there, train it in one process with \`skein train\`, or on nodes of this \
 machine with \`skein up FILE --local-nodes N\`$" .check
 
 check_code 71 "too little memory for all nodes of a machine" \

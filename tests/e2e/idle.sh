@@ -171,7 +171,7 @@ check "the run is saved, and its worker gone" \
 no_worker() { [ -z "$(worker_of "$1")" ]; }
 check "so that all memory is given back" wait_until 100 no_worker "$lent"
 printf 'MemTotal: 100 kB\nMemAvailable: 50 kB\n' >more/proc/meminfo
-check "it goes on when there is memory again" \
+check "it goes on when memory is available again" \
     wait_until 1200 says '"event":"resume"' lent
 kill -TERM "$lent"
 wait "$lent"

@@ -32,7 +32,7 @@ check "eval with one list a point scores less" python3 -c \
     "assert $(score --index --lists 12 --probes 1) < $(score)"
 "$skein" eval run --index --lists 12 --probes 3 >out
 check_match "eval says what the index is" \
-    "^index  12 lists, a point looks into 3 of them$" out
+    "^index  12 lists, of which each point searches 3$" out
 "$skein" eval run --json --index --lists 12 --probes 3 >out
 check_match "and so it does in JSON" \
     '"index_lists":12,"index_probes":3,"seconds":[0-9.]+}$' out
@@ -47,10 +47,10 @@ says() { # SENTENCE WANTED COMMAND...: exit code 64 and this line
     check_equal "$sentence" "$code: $(cat err)" "64: $wanted"
 }
 says "lists without an index are refused" \
-    "skein: --lists means nothing without --index; say --index too" \
+    "skein: --lists means nothing without --index; give --index, too" \
     "$skein" predict run --lists 3
 says "and probes" \
-    "skein: --probes means nothing without --index; say --index too" \
+    "skein: --probes means nothing without --index; give --index, too" \
     "$skein" eval run --probes 3
 for wrong in 0 -1 x 1.5 99999999999999999999; do
     says "--probes '$wrong' is refused" \
@@ -59,7 +59,7 @@ for wrong in 0 -1 x 1.5 99999999999999999999; do
         "$skein" predict run --index --probes "$wrong"
 done
 says "--probes '' is refused" \
-    "skein: option --probes needs a value, found ''; lists a point looks into \
+    "skein: option --probes needs a value, found ''; lists searched per point \
 (default a twentieth)" "$skein" predict run --index --probes ''
 says "more lists than labels are refused" "skein: 1000 lists for 900 labels" \
     "$skein" predict run --index --lists 1000

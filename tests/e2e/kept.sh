@@ -79,7 +79,7 @@ cp -r whole.b apart/
 check_code 66 "  and is no model without them" "$skein" predict \
     apart/whole.b/latest test.txt
 check_equal "  which predict says" "$(head -n 1 "$work/.check")" "skein: \
-apart/whole.b/latest: batch-000000000266 is not all there: 1 of its 4 files, \
+apart/whole.b/latest: batch-000000000266 is incomplete: 1 of its 4 files, \
 output.2.safetensors, is in no node's folder; copy the folders of the other \
 nodes beside those that are there"
 check_equal "every node has two nodes' files of those before" \

@@ -81,12 +81,12 @@ need=$(sed -nE '1s/.*about ([0-9]+) MiB.*/\1/p' none.plan)
 "$skein" plan tiny.yaml "${wide[@]}" -o resources.memory=$((need - 1))MiB \
     >auto.plan
 check_match "what does not fit goes to a file by itself" \
-    "^# adam's moments: [0-9]+ MiB more, in a file without a name in run$" \
+    "^# adam's moments: [0-9]+ MiB more, in an unnamed file in run$" \
     auto.plan
 train auto "${wide[@]}" -o resources.memory=$((need - 1))MiB -o train.epochs=1
 train roomy "${wide[@]}" -o $key=none -o train.epochs=1
 check_match "  which the run says" "warning: adam's moments do not fit into \
-memory: [0-9]+ MiB go to a file without a name in auto; " auto.err
+memory: [0-9]+ MiB go to an unnamed file in auto; " auto.err
 check_equal "  to the same end" "$(sha_of auto.json)" "$(sha_of roomy.json)"
 cat >placed.yaml <<'YAML'
 skein: 1

@@ -37,7 +37,7 @@ cp early run/coordinator.journal
 lead run "${calm[@]}"
 lead_pid=$started
 await "an older journal is told of" \
-    'took part in generation 3, and the journal ends with 1' run.lead.json
+    'took part in generation 3, but the journal ends with 1' run.lead.json
 await "and the next generation is newer than all" \
     'generation [4-9] from batch [1-9][0-9]*: a, b and c' run.lead.json
 kill -9 "$lead_pid"

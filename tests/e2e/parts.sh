@@ -125,7 +125,7 @@ cp -r three less
 rm -r less/n1 less/n2
 check_code 66 "two folders are missing" "$skein" predict less
 check_match "  which is said of each" "skein: less: batch-[0-9]*-g000001 is \
-not all there: 1 of its 4 files, output.1.safetensors, is in no node's folder; \
+incomplete: 1 of its 4 files, output.1.safetensors, is in no node's folder; \
 n1 has no folder there; n2 has no folder there; copy " .check
 check_code 66 "one node's folder alone lacks the same" \
     "$skein" eval less/n0
@@ -199,7 +199,7 @@ cp -r three/n1 solo
 check_code 66 "a node alone cannot" "$skein" train --resume solo
 check "and so one goes on from any node's folder, by its own config" \
     "$skein" train --resume --json again/n1 "${more[@]}"
-check_match "  which is said" 'the run goes on in this one process' .check
+check_match "  which is said" 'the run continues in this one process' .check
 cp .check gone.json
 check_equal "  to the same weights" "$(sha_of <(grep '^{' gone.json))" \
     "$(sha_of alone.json)"

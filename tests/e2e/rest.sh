@@ -54,7 +54,7 @@ check "but for the process that watches" kill -0 "$pid_b"
 await "the other one goes on" 'generation [0-9]+ from batch [0-9]+: a;' \
     run.lead.json
 memory_free 50
-check "when there is memory again it comes back" \
+check "when memory is available again it comes back" \
     wait_until 1200 says ': a and b; b joins' run.lead.json
 memory_free 5
 check "and leaves again" \

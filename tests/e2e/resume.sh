@@ -180,7 +180,7 @@ check_match "  and then how it goes on, as a shell reads it" \
     "train tiny.yaml -o 'checkpoint.path=on paper' -o train.epochs=100000 \
 --resume" paper
 check_match "a second one says what is left" \
-    '^skein: warning: the run was ended at once; --resume goes on from its' \
+    '^skein: warning: the run was stopped at once; --resume continues from' \
     twice.err
 
 # --- who may resume what -----------------------------------------------------
@@ -211,7 +211,7 @@ check_equal "  with the way out" "$(head -n 1 "$work/.check")" \
 sed 's/path: run, //' tiny.yaml >pathless.yaml
 check_code 64 "--resume needs a path" "$skein" train pathless.yaml --resume
 check_equal "  and says how to give it" "$(head -n 1 "$work/.check")" \
-    "skein: --resume needs to know which run to go on with; give \
+    "skein: --resume needs to know which run to continue; give \
 -o checkpoint.path=FOLDER"
 
 start held "${long[@]}"

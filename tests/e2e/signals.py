@@ -555,7 +555,7 @@ def check_folder(report, folder):
     report.check("the folder of several nodes goes on in one process",
                  run.end() == 0 and done and done["batches"] == batch + 40 and
                  run.named("resume")[0]["batch"] == batch, run.said())
-    report.check("  and says so", "the run goes on in this one process" in
+    report.check("  and says so", "the run continues in this one process" in
                  run.errors(), run.said())
 
 

@@ -197,8 +197,8 @@ said() {
     cluster "$2" "$2"
     up "$2" || code=$?
     check_equal "$1" "$code" 69
-    check_match "  is told" "^skein: node 'b': ssh $2: $3; \`ssh $2 true\` has \
-to work without a question; ports and keys stand in ~/.ssh/config, or give \
+    check_match "  is told" "^skein: node 'b': ssh $2: $3; \`ssh $2 true\` \
+must work without a prompt; set ports and keys in ~/.ssh/config, or give \
 --ssh COMMAND$" "$2.err"
     check_equal "  in one line" "$(wc -l <"$2.err")" 1
     check "  within 20 s" test $((SECONDS - began)) -le 20
@@ -225,7 +225,7 @@ code=0
 up without || code=$?
 check_equal "a host without skein" "$code" 69
 check_match "  is told to get it" "^skein: node 'b': ssh far: .*/no/such/skein\
-: (not found|No such file or directory); install skein there, or say where" \
+: (not found|No such file or directory); install skein there, or give its" \
     without.err
 check_equal "  in one line" "$(wc -l <without.err)" 1 || cat without.err
 unset remote

@@ -37,10 +37,10 @@ rm -rf run
 # --- the same again ---------------------------------------------------------
 check_code 73 "a tuning is not begun over another" \
     "$skein" tune tiny.yaml "${some[@]}"
-check_match "and it is told what to do" '\-\-resume goes on with it' .check
+check_match "and it is told what to do" 'continue it with \-\-resume' .check
 check_code 64 "another seed is refused" \
     "$skein" tune tiny.yaml "${some[@]}" --resume --seed 2
-check_match "and told" "another 'seed': 1, and not 2" .check
+check_match "and told" "another 'seed': 1, not 2" .check
 sed -i 's/units: 32/units: 24/' tiny.yaml
 check_code 64 "another config is refused" \
     "$skein" tune tiny.yaml "${some[@]}" --resume

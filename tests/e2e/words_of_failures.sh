@@ -78,7 +78,7 @@ END
 topology '' 'at: handler, how: exit'
 run
 check_equal "an end of the process from within is no good end" \
-    "$code $(cat err)" "70 skein: the worker process was ended from within, \
+    "$code $(cat err)" "70 skein: the worker process exited on its own, \
 with code 0; a plug-in, or a library that it calls, must not call exit()"
 topology '' 'at: handler, how: overflow'
 run

@@ -107,8 +107,8 @@ check_bytes(const tree_builder_t *builder, const char *text, size_t text_bytes)
                                     "byte 0x%02X is not UTF-8", at[0]);
         if (!is_printable(at, end))
             return skn_problems_add(builder->problems, mark,
-                                    "a control character (byte 0x%02X) may "
-                                    "not stand in a configuration",
+                                    "a configuration must not contain control "
+                                    "characters (byte 0x%02X)",
                                     at[0]);
         if (is_question((const unsigned char *)text, at, end))
             return skn_problems_add(builder->problems, mark,
@@ -175,7 +175,7 @@ copy_text(tree_builder_t *builder, struct fy_token *token, const char **text)
         return no_memory(builder);
     if (!is_text(found, bytes)) {
         (void)skn_problems_add(builder->problems, builder->last,
-                               "text may not hold a NUL, nor half of a "
+                               "text must not contain a NUL, nor half of a "
                                "surrogate pair");
         bytes = 0;
     }
@@ -204,13 +204,13 @@ refuse_extras(tree_builder_t *builder, struct fy_token *anchor,
 {
     if (anchor) {
         (void)skn_problems_add(builder->problems, mark_of(builder, anchor),
-                               "anchors are refused");
+                               "anchors are not allowed");
         (void)skn_problems_hint(builder->problems,
                                 "write the value out where it is used");
     }
     if (tag) {
         (void)skn_problems_add(builder->problems, mark_of(builder, tag),
-                               "tags are refused");
+                               "tags are not allowed");
         (void)skn_problems_hint(builder->problems,
                                 "leave it out: the type of "
                                 "a value follows from its key");
@@ -253,7 +253,7 @@ on_key(tree_builder_t *builder, struct fy_token *token)
     bool plain = token && fy_token_scalar_style(token) == FYSS_PLAIN;
     if (plain && strcmp(builder->key, "<<") == 0) {
         (void)skn_problems_add(builder->problems, builder->key_mark,
-                               "merge keys are refused");
+                               "merge keys are not allowed");
         (void)skn_problems_hint(builder->problems, "write the keys out");
     } else if (builder->key[0] == '\0') {
         (void)skn_problems_add(builder->problems, builder->key_mark,
@@ -288,7 +288,7 @@ static skn_status_t
 on_alias(tree_builder_t *builder, const struct fy_event_alias_data *alias)
 {
     skn_mark_t mark = mark_of(builder, alias->anchor);
-    (void)skn_problems_add(builder->problems, mark, "aliases are refused");
+    (void)skn_problems_add(builder->problems, mark, "aliases are not allowed");
     (void)skn_problems_hint(builder->problems, "write the value out");
     if (expects_key(builder)) {
         builder->key_mark = mark;
@@ -353,8 +353,8 @@ refuse_repeated_keys(tree_builder_t *builder, const skn_node_t *mapping)
         builder->repeated_count++;
         if (builder->has_lines)
             (void)skn_problems_add(builder->problems, again->key_mark,
-                                   "key '%s' is repeated; it stands in line "
-                                   "%u already",
+                                   "key '%s' is repeated; it is already in "
+                                   "line %u",
                                    again->key, first->key_mark.line);
         else
             (void)skn_problems_add(builder->problems, again->key_mark,
@@ -453,7 +453,7 @@ add_syntax_problems(tree_builder_t *builder, struct fy_diag *diag)
     }
     if (count == 0)
         (void)skn_problems_add(builder->problems, builder->last,
-                               "the text from here on is not YAML");
+                               "the text is not YAML from here on");
     return SKN_BAD_CONFIG;
 }
 

@@ -170,7 +170,7 @@ walk(const override_t *override)
                 return refuse_item(override, node, rest);
             if (rest[bytes] == '\0') {
                 (void)skn_problems_add(override->problems, override->mark,
-                                       "the path ends at an item of a list");
+                                       "the path names a whole item of a list");
                 return skn_problems_hint(override->problems,
                                          "name one of its keys: %s.KEY=VALUE",
                                          override->path);
@@ -219,7 +219,7 @@ copy_reason(const override_t *override, const skn_problems_t *found)
     const char *text = skn_problems_text(found, 0);
     const char *hint = skn_problems_hint_text(found, 0);
     size_t place = strlen(override->mark.origin) + strlen(": ");
-    text = strlen(text) > place ? text + place : "it is not YAML";
+    text = strlen(text) > place ? text + place : "the value is not YAML";
     size_t bytes = strlen(text) + strlen(hint) + strlen("; ");
     char *copy = skn_document_room(override->document, bytes);
     if (copy)

@@ -104,14 +104,14 @@ check_address(const skn_wired_node_t *node, uint32_t node_count,
         return;
     if (node->address[0])
         (void)skn_problems_add(problems, mark_of(item, "address"),
-                               "'%.80s' of node '%.64s' is no address",
+                               "'%.80s' of node '%.64s' is not an address",
                                node->address, node->name);
     else
         (void)skn_problems_add(problems, item->mark,
                                "node '%.64s' has no address", node->name);
     (void)skn_problems_hint(problems,
-                            "tcp://host:port as the other nodes reach it, for "
-                            "example tcp://10.0.0.1:7001");
+                            "give tcp://host:port as the other nodes reach it, "
+                            "for example tcp://10.0.0.1:7001");
 }
 
 /* A node without an address cannot be dialled: a node with one relays to it. */
@@ -133,7 +133,7 @@ check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
     skn_mark_t mark = mark_of(item, "via");
     if (node->address[0]) {
         (void)skn_problems_add(problems, mark,
-                               "node '%.64s' has an address, and 'via'",
+                               "node '%.64s' has both an address and 'via'",
                                node->name);
         (void)skn_problems_hint(problems,
                                 "'via' is for a node that nobody can dial");
@@ -152,7 +152,7 @@ check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
     else
         (void)skn_problems_add(problems, mark,
                                "node '%.64s' is reached via '%.64s', which is "
-                               "no node",
+                               "not a node",
                                node->name, node->via);
     if (at == node_count && nearest.best)
         (void)skn_problems_hint(problems, "did you mean '%s'?", nearest.best);
@@ -173,10 +173,10 @@ check_ssh(const skn_wired_node_t *node, const skn_node_t *item,
     if (good)
         return;
     (void)skn_problems_add(problems, mark_of(item, "ssh"),
-                           "'%.80s' of node '%.64s' is no destination of ssh",
+                           "'%.80s' of node '%.64s' is not an ssh destination",
                            node->ssh, node->name);
-    (void)skn_problems_hint(problems, "host, user@host, or a name that the "
-                                      "ssh config knows");
+    (void)skn_problems_hint(problems, "give host, user@host, or a name from "
+                                      "the ssh config");
 }
 
 /* Reports values that node `k` and an earlier node share. */
@@ -205,7 +205,7 @@ check_repeats(const skn_wired_node_t *nodes, uint32_t k, const skn_node_t *item,
         if (!key && node->key[0] && strcmp(node->key, other->key) == 0) {
             (void)skn_problems_add(problems, mark_of(item, "key"),
                                    "nodes '%.64s' and '%.64s' have the same "
-                                   "key, which is who a node is",
+                                   "key, but a node is identified by its key",
                                    other->name, node->name);
             key = true;
         }
@@ -221,8 +221,8 @@ refuse_keyless(const skn_wired_node_t *node, const skn_wired_node_t *beyond,
 {
     if (beyond && beyond->via[0])
         (void)skn_problems_add(problems, mark,
-                               "node '%.64s' has no key, and links of node "
-                               "'%.64s', which has no address, need CURVE",
+                               "node '%.64s' has no key, and node '%.64s', "
+                               "which has no address, needs links with CURVE",
                                node->name, beyond->name);
     else if (beyond)
         (void)skn_problems_add(
@@ -232,12 +232,12 @@ refuse_keyless(const skn_wired_node_t *node, const skn_wired_node_t *beyond,
             node->name, beyond->name, beyond->address);
     else
         (void)skn_problems_add(problems, mark,
-                               "node '%.64s' has no key, and node '%.64s' "
-                               "has one",
+                               "node '%.64s' has no key, but node '%.64s' has "
+                               "one",
                                node->name, keyed->name);
     (void)skn_problems_hint(problems,
-                            "`skein keygen` makes one a node: key: "
-                            "keys/%.64s.key",
+                            "run `skein keygen` for each node, and give it "
+                            "`key: keys/%.64s.key`",
                             node->name);
 }
 

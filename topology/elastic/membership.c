@@ -249,8 +249,8 @@ skn_membership_newest(skn_membership_t *membership, uint32_t number,
     membership->newest = generation;
     skn_membership_report(
         membership,
-        "%s took part in generation %llu, and the journal ends "
-        "with %llu: it is of an earlier time",
+        "%s took part in generation %llu, but the journal ends with %llu: the "
+        "journal is an older copy",
         membership->names[number], (unsigned long long)generation,
         (unsigned long long)membership->generation);
 }
@@ -489,7 +489,7 @@ skn_membership_room(skn_membership_t *membership, uint32_t number,
         return;
     member->room_ns = 0;
     member->barred_ns = now_ns;
-    skn_membership_report(membership, "%s has room on its disk again",
+    skn_membership_report(membership, "%s has disk space again",
                           membership->names[number]);
 }
 
@@ -672,7 +672,7 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
     membership->tick_ns = now_ns;
     if (still_ms >= STILL_TOLD_MS)
         skn_membership_report(membership,
-                              "the coordinator itself stood still for %llu s",
+                              "the coordinator itself was suspended for %llu s",
                               (unsigned long long)still_ms / 1000);
     find_dead(membership, now_ns);
     switch (membership->phase) {

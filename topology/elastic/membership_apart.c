@@ -135,7 +135,8 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
         return;
     if (pairs_of(membership, number, set) == 0) { /* no connection has failed */
         skn_membership_report(membership,
-                              "%s stays out: nobody is here whom it could dial",
+                              "%s stays out: no node that it could dial is "
+                              "here",
                               membership->names[number]);
         return;
     }
@@ -147,7 +148,7 @@ leave_one_out(skn_membership_t *membership, uint32_t number, uint64_t set,
         member->apart_ns = member->barred_ns;
     }
     skn_membership_report(
-        membership, "%s stays out until it and %s reach each other",
+        membership, "%s stays out until it and %s can reach each other",
         membership->names[number],
         skn_membership_list(membership, pairs_of(membership, number, set),
                             text));
@@ -182,10 +183,10 @@ skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns)
             if (ms_since(membership->apart_ns, now_ns) < SKN_MEMBER_APART_MS)
                 return false;
             skn_membership_report(membership,
-                                  "%s and %s do not reach each other",
+                                  "%s and %s cannot reach each other",
                                   membership->names[b], membership->names[a]);
             skn_membership_because(membership, membership->names[a],
-                                   "is cut off from another");
+                                   "is cut off from another node");
             skn_membership_end_generation(membership, now_ns);
             return true;
         }
@@ -211,7 +212,7 @@ skn_membership_misses(skn_membership_t *membership, uint32_t number,
             continue;
         membership->member[k].out = false;
         if (membership->phase != SKN_CLUSTER_OVER)
-            skn_membership_report(membership, "%s reaches the others again",
+            skn_membership_report(membership, "%s can reach the others again",
                                   membership->names[k]);
     }
 }

@@ -199,20 +199,20 @@ choose(skn_membership_t *membership, uint64_t *together, uint64_t ready,
     }
     if ((uint32_t)__builtin_popcountll(set) == membership->options.count) {
         (void)skn_fail(&why, SKN_NO_INPUT,
-                       "all nodes are here, and none of the checkpoints of "
-                       "the run, of which batch %llu was the newest, is whole",
+                       "all nodes are here, but no checkpoint of the run is "
+                       "whole; the newest was of batch %llu",
                        (unsigned long long)membership->saved_batch);
         (void)skn_fail_hint(&why, SKN_NO_INPUT,
                             "more nodes were lost at once than "
-                            "checkpoint.copies allows: begin anew in another "
-                            "folder");
+                            "checkpoint.copies allows: start a new run in "
+                            "another folder");
         skn_membership_fail(membership, &why, now_ns);
         return false;
     }
     wait_for_members(membership, set,
                      status == SKN_NO_INPUT
-                         ? "the run was saved, and none of those that are "
-                           "here holds any of it"
+                         ? "the run has checkpoints, but the nodes that are "
+                           "here hold no part of them"
                          : why.text,
                      now_ns);
     return false;
@@ -246,7 +246,7 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     membership->batch = membership->saved_batch;
     membership->started_ns = now_ns;
     membership->looked = membership->is_found = true;
-    skn_membership_report(membership, "generation %llu goes on",
+    skn_membership_report(membership, "generation %llu continues",
                           (unsigned long long)membership->generation);
     skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
     return true;
@@ -300,7 +300,7 @@ skn_membership_gather(skn_membership_t *membership, uint64_t now_ns)
     }
     if ((uint32_t)__builtin_popcountll(set) < membership->options.least) {
         wait_for_members(membership, set,
-                         "it is here, and does not reach all others", now_ns);
+                         "it is here, but cannot reach all others", now_ns);
         return;
     }
     if (now_ns < membership->retry_ns ||

@@ -179,7 +179,7 @@ skn_membership_hand_over(skn_membership_t *membership, uint64_t stay,
         lacks_copies ? all & ~stay : fewest(membership, stay, all, &with);
     if (!serving)
         return false;
-    skn_membership_because_of(membership, serving, "hands over what it holds",
+    skn_membership_because_of(membership, serving, "hands over its state",
                               "hand over what they hold");
     with.saved = true;
     skn_membership_start(membership, stay, serving, ready, &with, now_ns);

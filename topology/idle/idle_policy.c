@@ -148,7 +148,7 @@ decide_pause(skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
     decision->changed |= SKN_IDLE_PAUSE;
     (void)snprintf(decision->pause_reason, SKN_IDLE_REASON_BYTES, "%s",
                    policy->pause ? "the machine runs on its battery"
-                                 : "the machine has power again");
+                                 : "the machine is on mains power again");
 }
 
 static void
@@ -171,7 +171,7 @@ decide_memory(skn_idle_policy_t *policy, const skn_idle_sample_t *sample,
     decision->changed |= SKN_IDLE_MEMORY;
     if (!policy->give_memory)
         (void)snprintf(decision->memory_reason, SKN_IDLE_REASON_BYTES,
-                       "there is memory again");
+                       "memory is available again");
     else if (little)
         (void)skn_text_write(decision->memory_reason, SKN_IDLE_REASON_BYTES,
                              "%.0f%% of the memory is available",

@@ -99,9 +99,9 @@ run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
         if (child[who] == 0)
             spin(trial, who, cpu, parent);
         if (child[who] < 0)
-            status =
-                skn_fail(error, SKN_UNAVAILABLE,
-                         "no process to measure with: %s", strerror(errno));
+            status = skn_fail(error, SKN_UNAVAILABLE,
+                              "cannot start a process to measure with: %s",
+                              strerror(errno));
     }
     /* The guest is in its own session once it has called setsid. Until then it
      * shares ours, which must not be changed. */
@@ -143,7 +143,7 @@ skn_idle_trial(const skn_idle_place_t *place, double *share, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     if (owner + guest <= 0.0)
-        return skn_fail(error, SKN_UNAVAILABLE, "the trial did not run");
+        return skn_fail(error, SKN_UNAVAILABLE, "the measurement did not run");
     *share = guest / (owner + guest);
     return SKN_OK;
 }

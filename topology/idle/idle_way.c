@@ -29,7 +29,7 @@ static const char *const names[] = {
     [SKN_IDLE_WAY_GROUP2] = "a control group with cpu.idle (v2)",
     [SKN_IDLE_WAY_GROUP1] = "a control group with cpu.idle (v1)",
     [SKN_IDLE_WAY_SHARES] = "a control group with cpu.shares 2 (v1)",
-    [SKN_IDLE_WAY_SESSION] = "an own session at nice 19 with SCHED_IDLE",
+    [SKN_IDLE_WAY_SESSION] = "its own session at nice 19 with SCHED_IDLE",
 };
 
 const char *
@@ -285,7 +285,7 @@ set_policy(pid_t pid, int policy, skn_error_t *error)
     for (int round = 0; found && round < 8; round++) {
         DIR *folder = opendir(path);
         if (!folder)
-            return skn_fail(error, SKN_UNAVAILABLE, "no process %ld",
+            return skn_fail(error, SKN_UNAVAILABLE, "there is no process %ld",
                             (long)pid);
         found = false;
         for (struct dirent *entry; (entry = readdir(folder));) {

@@ -112,7 +112,7 @@ read_core_list(reader_t *reader, const skn_node_t *list,
             repeated |= numbers[k] == core;
         if (repeated)
             (void)skn_problems_add(reader->problems, item->mark,
-                                   "core %" PRIu64 " stands in 'cores' twice",
+                                   "core %" PRIu64 " is in 'cores' twice",
                                    core);
         else if (count < list->count)
             numbers[count++] = (uint32_t)core;
@@ -197,14 +197,14 @@ read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
         refuse_keys(reader, node, hidden_keys,
                     "hidden layers, and this is the "
                     "last one",
-                    "the last layer has a row a label");
+                    "the last layer has one row per label");
     } else {
         skn_reader_section(reader, node, &skn_hidden_section, owner,
                            output_keys, layer, node->mark);
         refuse_keys(reader, node, output_keys,
                     "the last layer, and others "
                     "follow",
-                    "the output layer stands at the end");
+                    "put the output layer at the end");
     }
 }
 

@@ -25,11 +25,11 @@ check_names(const skn_model_t *model, const skn_node_t *list,
         if (skn_name_good(model->nodes[k].name))
             continue;
         (void)skn_problems_add(problems, skn_rules_mark(item, "name"),
-                               "'%.64s' is no name for a node",
+                               "'%.64s' is not a valid node name",
                                model->nodes[k].name);
         (void)skn_problems_hint(problems,
-                                "a letter, then letters, digits, '_' and '-', "
-                                "%u at most",
+                                "use a letter, then letters, digits, '_' and "
+                                "'-', %u at most",
                                 SKN_NAME_MAX);
     }
 }
@@ -48,11 +48,11 @@ check_leavers(const skn_model_t *model, const skn_node_t *list,
             (void)skn_problems_add(
                 problems, skn_rules_mark(item, is_staying ? "name" : "leaves"),
                 is_staying
-                    ? "node '%.64s' stands behind one that leaves"
-                    : "node '%.64s' is the first, which leads, and leaves",
+                    ? "node '%.64s' is listed after one that leaves"
+                    : "node '%.64s' is the first, which leads, but it leaves",
                 model->nodes[k].name);
             (void)skn_problems_hint(problems,
-                                    "list the nodes that leave behind those "
+                                    "list the nodes that leave after those "
                                     "that stay");
             return;
         }
@@ -67,7 +67,7 @@ refuse_resource(const skn_node_t *root, const char *key,
 {
     const skn_node_t *resources = skn_node_get(root, "resources");
     (void)skn_problems_add(problems, skn_rules_mark(resources, key),
-                           "'%s' of resources means nothing beside 'nodes'",
+                           "'%s' of resources has no effect beside 'nodes'",
                            key);
     (void)skn_problems_hint(problems, "each node has its own '%s'", key);
 }
@@ -125,8 +125,8 @@ check_least(const skn_model_t *model, const skn_node_t *mapping,
         model->nodes[model->node_count - 1].is_leaving)
         return;
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "least"),
-                           "at least %lld nodes are to train, and there are "
-                           "%zu",
+                           "at least %lld nodes are required, but only %zu are "
+                           "listed",
                            (long long)model->coordinator.least,
                            model->node_count);
     (void)skn_problems_hint(problems,
@@ -145,18 +145,20 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
         return;
     skn_mark_t mark = skn_rules_mark(mapping, "address");
     if (!skn_address_is_good(coordinator->address)) {
-        (void)skn_problems_add(problems, mark, "'%.80s' is no address",
+        (void)skn_problems_add(problems, mark, "'%.80s' is not an address",
                                coordinator->address);
         (void)skn_problems_hint(problems,
-                                "tcp://host:port as the nodes reach it, for "
-                                "example tcp://10.0.0.1:7000");
+                                "give tcp://host:port as the nodes reach it, "
+                                "for example tcp://10.0.0.1:7000");
         return;
     }
     if (model->node_count == 0) {
         (void)skn_problems_add(problems, mark,
-                               "a coordinator, and no 'nodes' to coordinate");
+                               "there is a coordinator, but there are no "
+                               "'nodes' to coordinate");
         (void)skn_problems_hint(problems,
-                                "list all that may take part under nodes:");
+                                "list all nodes that may take part under "
+                                "nodes:");
         return;
     }
     check_least(model, mapping, problems);
@@ -174,8 +176,8 @@ skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
     (void)skn_problems_add(problems, skn_rules_mark(mapping, "key"),
                            keyed || !coordinator->key[0]
                                ? "the coordinator has no key"
-                               : "the coordinator has a key, the nodes have "
-                                 "none");
+                               : "the coordinator has a key, but the nodes "
+                                 "have none");
     (void)skn_problems_hint(problems,
                             "give one to each: skein keygen NAME.key");
 }

@@ -249,8 +249,8 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     if (reader.owned && skn_node_get(root, "topology") &&
         !skn_node_get(root, "model")) {
         (void)skn_problems_add(problems, root->mark,
-                               "this is a topology file, and no model file");
-        (void)skn_problems_hint(problems, "`skein run` runs it");
+                               "this is a topology file, not a model file");
+        (void)skn_problems_hint(problems, "use `skein run` for it");
     } else if (reader.owned)
         read_file(&reader);
     else

@@ -113,7 +113,7 @@ check_meanings(const skn_section_t *section, const meaning_t *meanings,
         const char *word = word_of(choices, kind, &bytes);
         list_kinds(choices, meaning->kinds, kinds, sizeof(kinds));
         (void)skn_problems_add(problems, skn_rules_mark(node, option->name),
-                               "'%s' means nothing for kind '%.*s'",
+                               "'%s' has no effect with kind '%.*s'",
                                option->name, (int)bytes, word);
         (void)skn_problems_hint(problems, "it is for %s", kinds);
     }
@@ -146,15 +146,14 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
     if (layer->label_smoothing > 0 && layer->loss == SKN_LOSS_ONE_VS_ALL) {
         (void)skn_problems_add(
             problems, skn_rules_mark(node, "label_smoothing"),
-            "'label_smoothing' means nothing for one logistic "
-            "loss a label");
+            "'label_smoothing' has no effect with one logistic loss per label");
         (void)skn_problems_hint(problems, "leave it out, or set 'loss: "
                                           "softmax'");
     }
     if (layer->index_lag != SKN_AUTO && !sampler_has_index(sampler)) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
-                               "'index_lag' means nothing for a sampler "
-                               "without an index");
+                               "'index_lag' has no effect with a sampler that "
+                               "has no index");
         (void)skn_problems_hint(problems, "it is for simhash, dwta");
     }
 }
@@ -168,11 +167,12 @@ skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
         const skn_model_layer_t *layer = &model->layers[k];
         skn_mark_t mark = skn_rules_mark(node, "name");
         if (!skn_name_good(layer->name)) {
-            (void)skn_problems_add(
-                problems, mark, "'%.64s' is no name for a layer", layer->name);
+            (void)skn_problems_add(problems, mark,
+                                   "'%.64s' is not a valid layer name",
+                                   layer->name);
             (void)skn_problems_hint(problems,
-                                    "a letter, then letters, digits, '_' and "
-                                    "'-', %u at most",
+                                    "use a letter, then letters, digits, '_' "
+                                    "and '-', %u at most",
                                     SKN_NAME_MAX);
         }
         for (size_t other = 0; other < k; other++)
@@ -272,7 +272,7 @@ check_offload(const skn_model_optimizer_t *optimizer, const skn_node_t *node,
     (void)skn_problems_add(
         problems,
         skn_rules_mark(skn_node_get(node, "optimizer"), "offload_path"),
-        "'offload_path' means nothing with 'offload: none'");
+        "'offload_path' has no effect with 'offload: none'");
     (void)skn_problems_hint(problems, "leave it out, or set 'offload: file'");
 }
 
@@ -314,21 +314,21 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
                                (long long)train->ensemble);
         (void)skn_problems_hint(problems,
                                 "train each with another seed, on nodes or "
-                                "not, and `skein join` them");
+                                "not, and join them with `skein join`");
     }
     if (train->ranker_trees > 0 && model->node_count > 0) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "ranker_trees"),
-                               "'ranker_trees' is %lld: they are grown on "
+                               "'ranker_trees' is %lld: rankers are grown on "
                                "one machine, without nodes",
                                (long long)train->ranker_trees);
         (void)skn_problems_hint(problems,
-                                "train without, and `skein join --trees` "
-                                "where the training file is");
+                                "train without one, and run `skein join "
+                                "--trees` where the training file is");
     }
     if (train->patience > 0 && train->validate <= 0.0) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "patience"),
                                "'patience' needs points that are held back, "
-                               "and 'validate' is 0");
+                               "but 'validate' is 0");
         (void)skn_problems_hint(problems, "set 'validate', for example 0.05");
     }
 }

@@ -15,7 +15,7 @@
 #include "topology/config/values.h"
 
 /* All choices are enums, which are as wide as int here. */
-_Static_assert(sizeof(skn_loss_kind_t) == sizeof(int), "an enum is no int");
+_Static_assert(sizeof(skn_loss_kind_t) == sizeof(int), "an enum is not an int");
 
 typedef struct size_unit {
     const char *name;

@@ -59,17 +59,18 @@ static const skn_part_t no_parts[] = { NO_PART };
       "(l2), or take them as they are")                                        \
     O(skn_model_data_t, cache, "cache", PATH, PATH, "auto", 0, 0, "auto|none", \
       "where the parsed points are kept for the next run: beside the file, "   \
-      "or in the user's cache where it cannot be written (auto); in "          \
-      "a file without a name in $TMPDIR or /tmp, for this run alone (none); "  \
-      "or in files whose names begin with this path (PATH-train.skc)")         \
+      "or in the user's cache where it cannot be written (auto); in an "       \
+      "unnamed file in $TMPDIR or /tmp, for this run alone (none); or in "     \
+      "files whose names begin with this path (PATH-train.skc)")               \
     O(skn_model_data_t, memory_bytes, "memory", INT, SIZE, "1GiB", 1, ENDLESS, \
       NULL, "memory that building the cache may use")                          \
     O(skn_model_data_t, feature_count, "feature_count", INT, INT, "0", 0,      \
       SKN_UNIT_MAX, NULL,                                                      \
-      "features of the model, at least those of the training file; more make " \
-      "room for some that only later files have; 0: as the training file has") \
+      "features of the model, at least those of the training file; a higher "  \
+      "number makes room for features that only later files have; 0: as many " \
+      "as the training file has")                                              \
     O(skn_model_data_t, label_count, "label_count", INT, INT, "0", 0,          \
-      SKN_UNIT_MAX, NULL, "the same of labels")
+      SKN_UNIT_MAX, NULL, "labels of the model, likewise")
 TABLES(data, DATA)
 
 static const skn_section_t data_section = {
@@ -84,7 +85,7 @@ static const skn_section_t data_section = {
       "auto", "actors that the layer is split over; auto: by the cores")       \
     O(skn_model_layer_t, init_std, "init_std", REAL, REAL, "0.05", 0, 10,      \
       NULL,                                                                    \
-      "standard deviation of the normal numbers that weights start from")
+      "standard deviation of the normal distribution of initial weights")
 
 #define HIDDEN(O)                                                              \
     O(skn_model_layer_t, name, "name", TEXT, TEXT, NULL, 0, 0, NULL,           \
@@ -93,11 +94,11 @@ static const skn_section_t data_section = {
       "auto",                                                                  \
       "width of the layer; auto: from the number of points and labels")        \
     O(skn_model_layer_t, activation, "activation", CHOICE, CHOICE, "relu", 0,  \
-      0, WORDS(SKN_ACTIVATIONS), "what follows the sum of a unit")             \
+      0, WORDS(SKN_ACTIVATIONS), "function applied to the sum of a unit")      \
     O(skn_model_layer_t, dropout, "dropout", REAL, REAL, "auto", 0, 0.95,      \
       "auto",                                                                  \
-      "share of the units that is left out of a training batch, at "           \
-      "random; auto: from the width")                                          \
+      "share of the units that are dropped from a training batch at random; "  \
+      "auto: from the width")                                                  \
     LAYER_COMMON(O)
 TABLES(hidden, HIDDEN)
 
@@ -106,18 +107,18 @@ TABLES(hidden, HIDDEN)
       "name of the layer, for overrides, checkpoints and reports")             \
     O(skn_model_layer_t, loss, "loss", CHOICE, CHOICE, "auto", 0, 0,           \
       WORDS(SKN_LOSSES),                                                       \
-      "what is made small: the cross entropy of a softmax "                    \
-      "over all labels, or one logistic loss a label")                         \
+      "what training minimises: the cross entropy of a softmax over all "      \
+      "labels, or one logistic loss per label")                                \
     O(skn_model_layer_t, label_smoothing, "label_smoothing", REAL, REAL,       \
       "auto", 0, 0.95, "auto",                                                 \
-      "softmax: share of a point's target that all labels have alike, so "     \
-      "that rare labels are not memorised; auto: from the points a "           \
-      "label")                                                                 \
+      "softmax: share of a point's target that is spread evenly over all "     \
+      "labels, so that rare labels are not memorised; auto: from the points "  \
+      "per label")                                                             \
     O(skn_model_layer_t, weights, "weights", CHOICE, CHOICE, "auto", 0, 0,     \
       WORDS(SKN_WEIGHTS),                                                      \
-      "number format of the rows that are computed with; bf16 needs adagrad "  \
-      "or sgd, which round at random, or copies (updates), whose masters are " \
-      "f32; auto: bf16 with adagrad and precision bf16")                       \
+      "number format of the rows used in computation; bf16 needs adagrad or "  \
+      "sgd, which round at random, or `updates: copy`, which keeps f32 "       \
+      "masters; auto: bf16 with adagrad and precision bf16")                   \
     O(skn_model_layer_t, index_lag, "index_lag", INT, INT, "auto", 1, 4096,    \
       "auto",                                                                  \
       "batches between building a sampler's index and using it; "              \
@@ -133,10 +134,10 @@ TABLES(output, OUTPUT)
     O(skn_model_sampler_t, tables, "tables", INT, INT, "auto", 1, 4096,        \
       "auto", "simhash, dwta: number of hash tables (L)")                      \
     O(skn_model_sampler_t, bits, "bits", INT, INT, "auto", 1, 30, "auto",      \
-      "simhash, dwta: hash functions a table (K)")                             \
+      "simhash, dwta: hash functions per table (K)")                           \
     O(skn_model_sampler_t, refresh_batches, "refresh_batches", INT, INT,       \
       "auto", 1, COUNT_MAX, "auto",                                            \
-      "simhash, dwta: batches until the index is rebuilt")                     \
+      "simhash, dwta: batches between rebuilds of the index")                  \
     O(skn_model_sampler_t, rows, "rows", INT, INT, "auto", 0, SKN_UNIT_MAX,    \
       "auto",                                                                  \
       "rows chosen for a batch, beside its labels; 0: the labels alone; not "  \
@@ -145,11 +146,11 @@ TABLES(output, OUTPUT)
       "every row that is a label of the batch serves all its points")          \
     O(skn_model_sampler_t, uniform_rows, "uniform_rows", INT, INT, "auto", 0,  \
       SKN_UNIT_MAX, "auto",                                                    \
-      "simhash, dwta: rows drawn uniformly beside the hard ones")              \
+      "simhash, dwta: rows drawn uniformly, beside those found by hashing")    \
     O(skn_model_sampler_t, weight_cap, "weight_cap", REAL, REAL, "0", 0, 1e12, \
       NULL,                                                                    \
       "greatest weight of a sampled row, which keeps rare draws from "         \
-      "dominating; epochs tell how many it cut; 0: none")
+      "dominating; epochs report how many it capped; 0: no cap")
 TABLES(sampler, SAMPLER)
 
 const skn_section_t skn_sampler_section = {
@@ -169,12 +170,12 @@ static const skn_part_t output_parts[] = {
     NO_PART
 };
 const skn_section_t skn_output_section = { "model.layers.output",
-                                           "The last layer: one row a label.",
+                                           "The last layer: one row per label.",
                                            output_options, output_slots,
                                            output_parts };
 static const skn_part_t model_parts[] = {
     { "layers", SKN_FORM_LAYERS, 0, NULL,
-      "the layers, from the input to the labels; names differ" },
+      "the layers, from the input to the labels; each has a name of its own" },
     NO_PART
 };
 static const skn_section_t model_section = {
@@ -201,13 +202,13 @@ static const skn_section_t model_section = {
       1, NULL, "share of a touched weight that a step at rate 1 removes")      \
     O(skn_model_optimizer_t, offload, "offload", CHOICE, CHOICE, "auto", 0, 0, \
       WORDS(SKN_OFFLOADS),                                                     \
-      "adam: where the moments are: in memory (none), or in a file on a "      \
-      "disk (file), of which memory holds what is free; the model is the "     \
-      "same; auto: a file where they do not fit into memory")                  \
+      "adam: where the moments are kept: in memory (none), or in a file on "   \
+      "disk (file), cached in free memory; the model is the same either way; " \
+      "auto: a file if they do not fit into memory")                           \
     O(skn_model_optimizer_t, offload_path, "offload_path", PATH, PATH, "", 0,  \
       0, NULL,                                                                 \
-      "adam: folder of that file, which has no name and leaves nothing; "      \
-      "empty: that of the run")
+      "adam: folder of that file, which is unnamed and vanishes with the "     \
+      "process; empty: the folder of the run")
 TABLES(optimizer, OPTIMIZER)
 
 static const skn_section_t optimizer_section = {
@@ -237,13 +238,13 @@ static const skn_section_t schedule_section = {
     O(skn_model_evaluate_t, every_epochs, "every_epochs", INT, INT, "1", 0,    \
       COUNT_MAX, NULL, "epochs between evaluations; 0: only at the end")       \
     O(skn_model_evaluate_t, rows, "rows", INT, INT, "0", 0, SKN_UNIT_MAX,      \
-      NULL, "points that are evaluated at most; 0: all")                       \
+      NULL, "greatest number of points that are evaluated; 0: all")            \
     O(skn_model_evaluate_t, topk, "topk", INT, INT, "5", 1, 100, NULL,         \
-      "labels that are ranked for a point: P@1 to P@topk")                     \
+      "labels ranked per point: P@1 to P@topk")                                \
     O(skn_model_evaluate_t, sampler_batches, "sampler_batches", INT, INT, "0", \
       0, COUNT_MAX, NULL,                                                      \
-      "batches between two looks at the sampler: epochs then tell the "        \
-      "recall of the exact top 10 and the softmax mass covered; 0: none")
+      "batches between two measurements of the sampler: epochs then report "   \
+      "the recall of the exact top 10 and the softmax mass covered; 0: never")
 TABLES(evaluate, EVALUATE)
 
 static const skn_section_t evaluate_section = {
@@ -253,35 +254,35 @@ static const skn_section_t evaluate_section = {
 
 #define TRAIN(O)                                                               \
     O(skn_model_train_t, seed, "seed", INT, INT, "1", 0, SKN_WHOLE_MAX, NULL,  \
-      "where all random numbers come from")                                    \
+      "seed of all random numbers")                                            \
     O(skn_model_train_t, ensemble, "ensemble", INT, INT, "auto", 1,            \
       SKN_ENSEMBLE_MAX, "auto",                                                \
-      "networks that `skein train` trains one after the other, each from "     \
-      "the next seed, and then joins to one of all their units, which has "    \
-      "the mean of their logits; auto: 3 where labels are many and rare, "     \
-      "without a ranker, if epochs is auto, too, and there are no nodes; "     \
-      "otherwise 1")                                                           \
+      "networks that `skein train` trains one after the other, each from the " \
+      "next seed, and then joins into one that has all their units and the "   \
+      "mean of their logits; auto: 3 if labels are many and rare, there are "  \
+      "no ranker and no nodes, and epochs is auto, too; otherwise 1")          \
     O(skn_model_train_t, ranker_trees, "ranker_trees", INT, INT, "auto", 0,    \
       SKN_RANKER_TREES_MAX, "auto",                                            \
-      "trees of labels with linear models over the features, which order "     \
-      "the network's best labels anew, once it is trained; 0: none; auto: "    \
-      "1 (2 where labels are rare) where points have four features or "        \
-      "more, and labels are a thousand or more, if epochs is auto, too, "      \
-      "and there are no nodes; otherwise 0")                                   \
+      "trees of labels with linear models over the features, which sort the "  \
+      "network's best labels again once it is trained; 0: none; auto: 1 (2 "   \
+      "if labels are rare) if points have four features or more, there are a " \
+      "thousand labels or more and no nodes, and epochs is auto, too; "        \
+      "otherwise 0")                                                           \
     O(skn_model_train_t, batch_rows, "batch_rows", INT, INT, "auto", 1,        \
-      SKN_BATCH_ROWS_MAX, "auto", "points of a batch")                         \
+      SKN_BATCH_ROWS_MAX, "auto", "points per batch")                          \
     O(skn_model_train_t, epochs, "epochs", INT, INT, "auto", 1, COUNT_MAX,     \
-      "auto", "times that every training point is seen")                       \
+      "auto", "passes over the training points")                               \
     O(skn_model_train_t, max_batches, "max_batches", INT, INT, "0", 0,         \
-      COUNT_MAX, NULL, "stop after so many batches; 0: no limit")              \
+      COUNT_MAX, NULL, "stop after this many batches; 0: no limit")            \
     O(skn_model_train_t, window, "window", INT, INT, "auto", 1,                \
       SKN_WINDOW_MAX, "auto",                                                  \
-      "batches that a shard computes ahead of its updates, itself "            \
-      "counted: staleness is never more; 2 x window - 1 are issued at most")   \
+      "batches that a shard may compute ahead of its updates, the current "    \
+      "one included: staleness is never more; at most 2 x window - 1 batches " \
+      "are in flight")                                                         \
     O(skn_model_train_t, order, "order", CHOICE, CHOICE, "fixed", 0, 0,        \
       WORDS(SKN_ORDERS),                                                       \
-      "fixed: updates are applied in batch order and runs "                    \
-      "repeat bit for bit; free: as they come, faster under jitter")           \
+      "fixed: updates are applied in batch order and runs repeat bit for "     \
+      "bit; free: as they arrive, faster under jitter")                        \
     O(skn_model_train_t, reduction, "reduction", CHOICE, CHOICE, "fast", 0, 0, \
       WORDS(SKN_REDUCTIONS),                                                   \
       "fixed: sums have the same bits for every number "                       \
@@ -304,7 +305,8 @@ static const skn_section_t evaluate_section = {
       "place; copy: the shard has a copy of weights, which the updater "       \
       "renews from its own in f32")                                            \
     O(skn_model_train_t, validate, "validate", REAL, REAL, "0", 0, 0.5, NULL,  \
-      "share of the training points that is held back to measure progress")    \
+      "share of the training points that are held back to measure "            \
+      "progress")                                                              \
     O(skn_model_train_t, patience, "patience", INT, INT, "auto", 0, 1000,      \
       "auto",                                                                  \
       "epochs without progress on the points held back until the run "         \
@@ -342,9 +344,9 @@ static const skn_section_t train_section = { "train",
       "newest checkpoints that stay on disk, beside the best one")             \
     O(skn_model_checkpoint_t, copies, "copies", INT, INT, "1", 1,              \
       SKN_CLUSTER_NODES_MAX, NULL,                                             \
-      "nodes: 1: the first one keeps checkpoints whole. 2 and more: each "     \
-      "node keeps its share in its own folder, and so many have each part; "   \
-      "one folder less may vanish")
+      "with several nodes: 1: the first one keeps whole checkpoints; 2 and "   \
+      "more: each node keeps its share in its own folder, and each part is "   \
+      "in this many folders, all but one of which may be lost")
 TABLES(checkpoint, CHECKPOINT)
 
 static const skn_section_t checkpoint_section = {
@@ -355,18 +357,18 @@ static const skn_section_t checkpoint_section = {
 #define RESOURCES(O)                                                           \
     O(skn_model_resources_t, memory_bytes, "memory", INT, SIZE, "auto", 1,     \
       ENDLESS, "auto",                                                         \
-      "memory of the run; a plan that needs more is refused; "                 \
-      "auto: what the machine has left")                                       \
+      "memory that the run may use; a plan that needs more is refused; auto: " \
+      "what the machine has free")                                             \
     O(skn_model_resources_t, huge_pages, "huge_pages", BOOL, BOOL, "true", 0,  \
       0, NULL, "ask for 2 MiB pages for the large dense arrays")
 TABLES(resources, RESOURCES)
 
 static const skn_part_t resources_parts[] = {
     { "cores", SKN_FORM_CORES, offsetof(skn_model_resources_t, cores), NULL,
-      "processing units for the compute actors: auto (all that the process "
-      "may use), how many, a range (0-3) or a list of their numbers, counted "
-      "from 0 within those that it may use (taskset, cpuset); a warning tells "
-      "those that are not there" },
+      "processing units for the compute actors: auto (all that the process may "
+      "use), how many, a range (0-3) or a list of their numbers, counted from "
+      "0 within those that it may use (taskset, cpuset); a warning names those "
+      "that are missing" },
     NO_PART
 };
 static const skn_section_t resources_section = {
@@ -381,7 +383,7 @@ static const skn_section_t resources_section = {
       "name of the node, for overrides, `skein node` and reports")             \
     O(skn_model_node_t, address, "address", TEXT, TEXT, "", 0, 0, NULL,        \
       "where it listens, as the other nodes reach it: tcp://host:port; "       \
-      "required where there are several nodes, or 'via'")                      \
+      "required if there are several nodes, unless 'via' is given")            \
     O(skn_model_node_t, via, "via", TEXT, TEXT, "", 0, 0, NULL,                \
       "in place of an address, for a node that dials out and cannot be "       \
       "dialled (behind a NAT): the node with an address that relays between "  \
@@ -391,19 +393,20 @@ static const skn_section_t resources_section = {
       "address is beyond this machine")                                        \
     O(skn_model_node_t, memory_bytes, "memory", INT, SIZE, "auto", 1, ENDLESS, \
       "auto",                                                                  \
-      "memory of the node; a plan whose share for it needs more is refused; "  \
-      "auto: not limited")                                                     \
+      "memory that the node may use; a plan whose share for it needs more is " \
+      "refused; auto: no limit")                                               \
     O(skn_model_node_t, speed, "speed", REAL, REAL, "1", 0.001, 1000, NULL,    \
-      "of one of its cores, against those of the other nodes: it gets rows "   \
-      "and hidden units by it; measured and set by `skein coordinator`")       \
+      "speed of one of its cores relative to those of the other nodes: it "    \
+      "gets rows and hidden units in proportion; measured and set by `skein "  \
+      "coordinator`")                                                          \
     O(skn_model_node_t, notice_s, "notice", REAL, REAL, "0", 0, 86400, NULL,   \
-      "seconds from the word that its machine is taken away; it gets no more " \
-      "of the model than passes its link (links.rate) in half of them; 0: "    \
-      "not limited")                                                           \
+      "seconds of notice before its machine is taken away; it gets no more "   \
+      "of the model than its link (links.rate) carries in half of them; 0: "   \
+      "no limit")                                                              \
     O(skn_model_node_t, is_leaving, "leaves", BOOL, BOOL, "false", 0, 0, NULL, \
-      "it only hands over what it holds of the checkpoint that the run goes "  \
-      "on from: it gets no rows and no copies, and the run pauses as soon as " \
-      "the others have all of that; such nodes come last; set by `skein "      \
+      "it only hands over its part of the checkpoint that the run continues "  \
+      "from: it gets no rows and no copies, and the run pauses as soon as "    \
+      "the others have that part; such nodes come last; set by `skein "        \
       "coordinator`")                                                          \
     O(skn_model_node_t, ssh, "ssh", TEXT, TEXT, "", 0, 0, NULL,                \
       "host that `skein up` starts the node on, by ssh; empty: this machine")
@@ -412,13 +415,14 @@ TABLES(node, NODE)
 static const skn_part_t node_parts[] = {
     { "cores", SKN_FORM_CORES, offsetof(skn_model_node_t, cores), NULL,
       "processing units for its compute actors: how many, a range (0-3) or a "
-      "list of their numbers; the layers are dealt by it; auto: one" },
+      "list of their numbers; the layers are divided in proportion; auto: "
+      "one" },
     NO_PART
 };
 const skn_section_t skn_node_section = {
     "nodes",
-    "A process of the run, one a machine as a rule; the first one leads. A "
-    "list of up to 64 of these.",
+    "The processes of the run, usually one per machine; the first one leads. A "
+    "list of up to 64.",
     node_options, node_slots, node_parts
 };
 
@@ -428,7 +432,7 @@ const skn_section_t skn_node_section = {
       "how activations and their gradients travel between nodes; auto: bf16, " \
       "but f32 with `reduction: fixed`")                                       \
     O(skn_model_links_t, rate, "rate", REAL, REAL, "1e9", 1e3, 1e12, NULL,     \
-      "bits a second that a link carries each way: for the forecast of "       \
+      "bits per second that a link carries each way: for the forecast of "     \
       "`skein plan`, and nodes.notice")
 TABLES(links, LINKS)
 
@@ -445,11 +449,13 @@ static const skn_section_t links_section = {
       "the run ends with success when this shell command exits 0; empty: "     \
       "none; docs/tasks/idle.md has those of the large clouds")                \
     O(skn_model_notice_t, every_s, "every_s", REAL, REAL, "5", 0.1, 3600,      \
-      NULL, "seconds between two looks")
+      NULL, "seconds between two checks")
 TABLES(notice, NOTICE)
 
 static const skn_section_t notice_section = {
-    "idle.notice", "Who says that this machine will soon be taken away.",
+    "idle.notice",
+    "How the run learns that this machine will soon be taken "
+    "away.",
     notice_options, notice_slots, no_parts
 };
 
@@ -463,19 +469,19 @@ static const skn_section_t notice_section = {
       "cores that are left free in any case; auto: 1 while somebody has used " \
       "a terminal within 5 minutes, otherwise 0")                              \
     O(skn_model_idle_t, share, "share", REAL, REAL, "1", 0.01, 1, NULL,        \
-      "greatest share of the cores that is used; one core always is")          \
+      "greatest share of the cores that may be used; one core always may")     \
     O(skn_model_idle_t, memory, "memory", REAL, REAL, "0.5", 0.01, 1, NULL,    \
       "share of the memory available at the start that the run may need; a "   \
       "plan that needs more is refused")                                       \
     O(skn_model_idle_t, bandwidth, "bandwidth", REAL, REAL, "0", 0, 1e6, NULL, \
-      "Mbit/s that this node sends to others at most; 0: not limited")         \
+      "Mbit/s that this node may send to others; 0: no limit")                 \
     O(skn_model_idle_t, grace_s, "grace_s", REAL, REAL, "3", 0, 3600, NULL,    \
-      "seconds that a reason for a pause must last before there is one")
+      "seconds that a reason to pause must last before the run pauses")
 TABLES(idle, IDLE)
 
 static const skn_part_t idle_parts[] = {
     { "notice", SKN_FORM_MAPPING, offsetof(skn_model_idle_t, notice),
-      &notice_section, "how it is told that the machine will be taken away" },
+      &notice_section, "how it learns that the machine will be taken away" },
     NO_PART
 };
 static const skn_section_t idle_section = {
@@ -491,21 +497,23 @@ static const skn_section_t idle_section = {
       "its certificate (skein keygen); required as soon as its address is "    \
       "beyond this machine")                                                   \
     O(skn_model_coordinator_t, least, "least", INT, INT, "1", 1, 64, NULL,     \
-      "nodes that must be there for the run to go on")                         \
+      "nodes that must be there for the run to continue")                      \
     O(skn_model_coordinator_t, balance, "balance", BOOL, BOOL, "true", 0, 0,   \
       NULL,                                                                    \
-      "measure how fast the nodes are, and deal the output layer anew, at a "  \
-      "marker, where that pays")                                               \
+      "measure how fast the nodes are, and divide the output layer again, at " \
+      "a marker, where that pays")                                             \
     O(skn_model_coordinator_t, recovery, "recovery", CHOICE, CHOICE,           \
       "rollback", 0, 0, WORDS(SKN_RECOVERIES),                                 \
       "after a death without notice; rollback: all go back to the last "       \
-      "checkpoint, and nothing is lost; partial: survivors keep what they "    \
-      "have, and of the dead one's blocks the updates since that checkpoint "  \
-      "are lost, whose number is told")
+      "checkpoint, and nothing is lost; partial: survivors keep their state, " \
+      "and the dead node's blocks lose their updates since that checkpoint, "  \
+      "whose number is reported")
 TABLES(coordinator, COORDINATOR)
 
 static const skn_section_t coordinator_section = {
-    "coordinator", "Who decides which nodes take part in a run, and from when.",
+    "coordinator",
+    "The process that decides which nodes take part in a run, "
+    "and from when.",
     coordinator_options, coordinator_slots, no_parts
 };
 
@@ -519,7 +527,7 @@ static const skn_part_t file_parts[] = {
     { "data", SKN_FORM_MAPPING, offsetof(skn_model_t, data), &data_section,
       "what to learn from" },
     { "plugins", SKN_FORM_PATHS, 0, NULL,
-      "shared libraries that bring further actor kinds and samplers" },
+      "shared libraries that provide further actor kinds and samplers" },
     { "model", SKN_FORM_MAPPING, 0, &model_section, "the network" },
     { "train", SKN_FORM_MAPPING, offsetof(skn_model_t, train), &train_section,
       "how it is trained" },

@@ -11,22 +11,20 @@
 #include "topology/model/model_tables.h"
 
 static const char introduction[] =
-    "# The model file\n"
-    "\n"
+    "# The model file\n\n"
     "A model file says what to train, and how, in YAML. Unknown and repeated\n"
     "keys, wrong types and values out of range are refused, all in one pass,\n"
     "with their line and column. `auto` is decided by the plan, from the data\n"
     "(and, for cores and memory, from the machine); `skein plan FILE` prints\n"
     "what it became. Sizes are numbers of bytes, or have a unit: KiB, MiB,\n"
-    "GiB, TiB.\n"
-    "\n"
-    "`-o train.window=2` on the command line replaces one value; of two for\n"
-    "the same key the last one counts. Layers and nodes are addressed by\n"
+    "GiB, TiB.\n\n"
+    "`-o train.window=2` on the command line replaces one value; if a key is\n"
+    "given twice, the last value counts. Layers and nodes are addressed by\n"
     "name: `-o model.layers.hidden.units=256`, `-o nodes.a.cores=2`. A value\n"
     "is taken as the shell hands it over: `-o data.train='my #1: new.txt'`\n"
-    "names a file of just that name. Only a value that stands wholly in\n"
-    "quotes, or begins with `[` or `{` where a list or mapping is due, is\n"
-    "read as YAML: `-o data.test='\"\"'` is an empty path,\n"
+    "names a file of just that name. Only a value that is wholly in quotes,\n"
+    "or begins with `[` or `{` where a list or mapping is expected, is read\n"
+    "as YAML: `-o data.test='\"\"'` is an empty path,\n"
     "`-o 'resources.cores=[0, 2]'` a list.\n";
 
 /* Prints the words of "a|b" as "`a`, `b`", for a cell of a table. */

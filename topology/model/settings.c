@@ -228,7 +228,7 @@ skn_settings_compare(const char *run, const char *theirs, const char *name,
     size_t count = 0;
     if (!is_text(theirs))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%.64s' says in no known way what its config is",
+                        "node '%.64s' describes its config in an unknown way",
                         name);
     while (next_line(&run, &mine)) {
         if (!find(theirs, &from, &mine, &its) ||

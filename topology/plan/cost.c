@@ -266,10 +266,10 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
             (unsigned long long)(plan->nodes[n].offload_bytes >> 20));
     (void)skn_text_print(
         file,
-        "#   %s: %u core%s, %u shard%s, %.1f million parameters, "
-        "about %llu MiB%s\n"
-        "#     a batch: %s sent, %s received, %.2f ms on "
-        "the link, %.2f ms of work\n",
+        "#   %s: %u core%s, %u shard%s, %.1f million parameters, about %llu "
+        "MiB%s\n"
+        "#     per batch: %s sent, %s received, %.2f ms on the link, %.2f ms "
+        "of work\n",
         plan->model->nodes[n].name, units, units == 1 ? "" : "s", node->shards,
         node->shards == 1 ? "" : "s", (double)node->parameters * 1e-6,
         (unsigned long long)(plan->nodes[n].memory_bytes >> 20), files,
@@ -293,8 +293,8 @@ print_verdict(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
     const skn_model_node_t *nodes = plan->model->nodes;
     (void)skn_text_print(
         file,
-        "# expected bottleneck: %s of %s, %.2f ms a batch; %s alone "
-        "would take %.2f ms\n",
+        "# expected bottleneck: %s of %s, %.2f ms per batch; %s alone would "
+        "take %.2f ms\n",
         cost->link_bound ? "the link" : "the cores", nodes[cost->slowest].name,
         cost->batch_seconds * 1e3, nodes[cost->alone].name,
         cost->alone_seconds * 1e3);
@@ -327,9 +327,8 @@ skn_cost_print(const skn_plan_t *plan, FILE *file, skn_error_t *error)
         print_node(plan, &cost, n, file);
     (void)skn_text_print(
         file,
-        "# assumed: %.2f of the hidden values are not zero (d), %.2f "
-        "of the samples have a label at a node (phi), %g GFLOP/s a "
-        "core\n",
+        "# assumed: %.2f of the hidden values are not zero (d), %.2f of the "
+        "samples have a label at a node (phi), %g GFLOP/s per core\n",
         cost.open, cost.positives, SKN_COST_OPERATIONS * 1e-9);
     print_verdict(plan, &cost, file);
     if (ferror(file))

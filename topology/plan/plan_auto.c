@@ -115,7 +115,7 @@ auto_batch_rows(const skn_plan_data_t *data, skn_why_t why)
         why_points(why, data, "4 million or more");
     } else if (has_names(data)) {
         rows = 1024;
-        why_labels(why, data, "and are hardly more than names of points");
+        why_labels(why, data, "and nearly identify their points");
     } else {
         why_points(why, data, "65,536 or more, and fewer than 4 million");
     }
@@ -178,8 +178,8 @@ auto_epochs(const skn_plan_data_t *data, int64_t batch_rows, skn_why_t why)
     }
     if (has_names(data)) {
         skn_why(why,
-                "the usual %d, and a third more for labels that are "
-                "hardly more than names of points",
+                "the usual %d, and a third more for labels that nearly "
+                "identify their points",
                 (int)usual);
         return usual + usual / 3;
     }
@@ -230,11 +230,14 @@ auto_rate(const skn_plan_data_t *data, const skn_model_train_t *train,
     rate *= times;
     if (times > 1)
         skn_why(why, "%s's usual %g%s, times %.2g: %d epoch%s in place of %d",
-                name, given, faster ? ", times 1.25 for names" : "", times,
-                (int)train->epochs, train->epochs == 1 ? "" : "s", (int)usual);
+                name, given,
+                faster ? ", times 1.25 for labels that nearly identify points"
+                       : "",
+                times, (int)train->epochs, train->epochs == 1 ? "" : "s",
+                (int)usual);
     else if (faster)
         skn_why(why,
-                "%s's usual %g, times 1.25 for labels that are names of "
+                "%s's usual %g, times 1.25 for labels that nearly identify "
                 "points",
                 name, given);
     else
@@ -251,7 +254,7 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model,
     const skn_model_train_t *train = &model->train;
     int64_t usual = usual_epochs((double)data->train_points, train->batch_rows);
     if (train->optimizer.rate >= 0) {
-        skn_why(why, "a rate without a kind is one of adam's");
+        skn_why(why, "a rate without a kind is taken as one for adam");
         return SKN_OPTIMIZER_ADAM;
     }
     /* `offload: file` implies an optimizer with moments. */
@@ -261,7 +264,7 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model,
     }
     if (output->weights == SKN_WEIGHTS_BF16 &&
         train->updates == SKN_UPDATES_LOAN) {
-        skn_why(why, "rows of bf16 that are lent have no room for moments");
+        skn_why(why, "bf16 rows without a copy have no room for moments");
         return SKN_OPTIMIZER_ADAGRAD;
     }
     if (2 * train->epochs < usual) {
@@ -276,7 +279,8 @@ auto_optimizer(const skn_plan_data_t *data, const skn_model_t *model,
         return SKN_OPTIMIZER_ADAGRAD;
     }
     if (has_rare_labels(data))
-        skn_why(why, "labels are names of points, and no more than 1,048,576");
+        skn_why(why, "labels nearly identify their points, and are at most "
+                     "1,048,576");
     else
         skn_why(why, "labels are not rare, and the run is long enough");
     return SKN_OPTIMIZER_ADAM;
@@ -293,7 +297,7 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train,
     if (schedule->kind == SKN_SCHEDULE_AUTO) {
         schedule->kind = SKN_SCHEDULE_COSINE;
         skn_reasons_add(reasons, "train.schedule.kind",
-                        "the default: a rate that falls to nothing");
+                        "the default: a rate that falls to zero");
     }
     if (schedule->warmup_batches != SKN_AUTO ||
         schedule->kind == SKN_SCHEDULE_CONSTANT)
@@ -350,7 +354,7 @@ auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model,
         return 2;
     } else {
         skn_why(why,
-                "%s labels and %.0f features a point are enough to rank by",
+                "%s labels and %.0f features per point are enough for a ranker",
                 skn_count_text(data->labels, text), features);
         return 1;
     }
@@ -367,13 +371,15 @@ auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model,
     if (is_restricted(model, why))
         return 1;
     if (model->train.ranker_trees > 0)
-        skn_why(why, "a ranker is worth more than more networks");
+        skn_why(why, "a ranker gains more than further networks would");
     else if (!has_rare_labels(data))
         skn_why(why, "labels are not rare: more networks add little");
     else if (data->labels > NAMES_MAX)
         skn_why(why, "there are more than 1,048,576 labels");
     else {
-        why_labels(why, data, "fewer than 5: three know more than one");
+        why_labels(why, data,
+                   "fewer than 5: three networks rank better than "
+                   "one");
         return 3;
     }
     return 1;
@@ -445,7 +451,7 @@ auto_sampler(const skn_plan_data_t *data, skn_why_t why)
         return SKN_SAMPLER_EXACT;
     }
     if (points_per_label(data) < SINGLE_POINTS) {
-        why_labels(why, data, "and their frequency tells nothing");
+        why_labels(why, data, "and their frequencies say little");
         return SKN_SAMPLER_UNIFORM;
     }
     skn_why(why, "%s labels are more than 8,192, of %.1f points each",
@@ -499,18 +505,18 @@ resolve_rows(const skn_plan_data_t *data, int64_t batch_rows,
 {
     bool decided = false;
     if (sampler->kind != SKN_SAMPLER_EXACT)
-        decided = decide(part, "rows", &sampler->rows,
-                         (has_names(data) ? 4 : 1) * UNIFORM_TIMES * batch_rows,
-                         has_names(data)
-                             ? "32 a point of a batch, for labels that are "
-                               "names of points"
-                             : "8 a point of a batch");
+        decided =
+            decide(part, "rows", &sampler->rows,
+                   (has_names(data) ? 4 : 1) * UNIFORM_TIMES * batch_rows,
+                   has_names(data) ? "32 per point of a batch, for labels that "
+                                     "nearly identify points"
+                                   : "8 per point of a batch");
     if (sampler->rows <= (int64_t)data->labels)
         return;
     /* Draws beyond the number of labels would be wasted. */
     sampler->rows = (int64_t)data->labels;
     if (decided)
-        note(part, "rows", "all labels that there are");
+        note(part, "rows", "all labels");
 }
 
 /* Resolves only options that have a meaning for the kind: the rest stay `auto`,
@@ -531,7 +537,7 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
         (void)decide(part, "tables", &sampler->tables, 50, "the default");
         (void)decide(part, "bits", &sampler->bits,
                      dwta ? auto_dwta_bits(data) : 9,
-                     dwta ? "at most 64 buckets a label" : "the default");
+                     dwta ? "at most 64 buckets per label" : "the default");
         (void)decide(part, "refresh_batches", &sampler->refresh_batches, 50,
                      "the default");
         (void)decide(part, "uniform_rows", &sampler->uniform_rows,
@@ -633,7 +639,7 @@ auto_dropout(const skn_plan_data_t *data, const skn_model_train_t *train,
         return brevity == SHORTER ? 0.5 : 0.3;
     }
     if (has_names(data)) {
-        why_labels(why, data, "and are hardly more than names of points");
+        why_labels(why, data, "and nearly identify their points");
         return 0.1;
     }
     if (points < RARE_POINTS) {

@@ -60,7 +60,8 @@ check_count(const char *path, uint32_t file, int64_t asked, const char *noun,
     if (asked == 0 || file <= (uint64_t)asked)
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "data.%s_count is %lld, and %.240s has %u %ss by its header",
+                   "data.%s_count is %lld, but the header of %.240s counts %u "
+                   "%ss",
                    noun, (long long)asked, path, file, noun);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
                          "give at least %u, or correct the header", file);
@@ -110,7 +111,8 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         status = skn_fail(error, SKN_BAD_DATA, "%s: no point has a label",
                           model->data.train);
         (void)skn_fail_hint(error, status,
-                            "labels stand before the first space of a line");
+                            "labels are written before the first space of a "
+                            "line");
     }
     if (status == SKN_OK)
         status = check_counts(model, train, error);

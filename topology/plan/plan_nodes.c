@@ -116,11 +116,12 @@ skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
             continue;
         skn_status_t status =
             skn_fail(error, SKN_BAD_CONFIG,
-                     "%s: node '%s' gets no shard: the layers are cut into "
-                     "fewer than the nodes have cores",
+                     "%s: node '%s' gets no shard: the layers have fewer "
+                     "shards than the nodes have cores",
                      model->source, model->nodes[n].name);
         return skn_fail_hint(error, status,
-                             "leave the node out, or 'shards' of the layers");
+                             "leave out the node, or the 'shards' of the "
+                             "layers");
     }
     return SKN_OK;
 }

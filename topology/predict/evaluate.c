@@ -29,7 +29,8 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
         inverse[k] = 1.0f;
     if (skn_data_open(&data, train, "train", &dataset, &error) != SKN_OK) {
         (void)snprintf(evaluation->warning, sizeof(evaluation->warning),
-                       "no PSP@k, which needs the training file: %.400s",
+                       "PSP@k is left out, since it needs the training file: "
+                       "%.400s",
                        error.text);
         return;
     }

@@ -53,8 +53,8 @@ refuse(const skn_join_t *join, size_t k, const char *what, skn_error_t *error)
     (void)skn_fail(error, SKN_USAGE, "%.200s has other %s than %.200s",
                    join->path[k], what, join->path[0]);
     return skn_fail_hint(error, SKN_USAGE,
-                         "networks of one file are joined, which may differ "
-                         "in seeds, units and training");
+                         "only networks of one model file can be joined; "
+                         "seeds, units and training may differ");
 }
 
 static skn_status_t
@@ -81,7 +81,7 @@ static skn_status_t
 refuse_count(size_t count, skn_error_t *error)
 {
     return skn_fail(error, SKN_USAGE,
-                    "%zu networks are to be joined, 2 to %u can be", count,
+                    "%zu networks cannot be joined, only 2 to %u", count,
                     SKN_ENSEMBLE_MAX);
 }
 

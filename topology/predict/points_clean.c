@@ -30,13 +30,13 @@ skn_points_check(const skn_points_t *points, skn_error_t *error)
     size_t total = offset[points->count];
     if (total > SIZE_MAX / (2 * sizeof(uint64_t)))
         return skn_fail(error, SKN_BAD_DATA,
-                        "the offsets say %zu features, more than any memory "
-                        "has",
+                        "the offsets ask for %zu features, more than any "
+                        "memory holds",
                         total);
     if (total > 0 && (!points->feature || !points->value))
         return skn_fail(error, SKN_BAD_DATA,
-                        "the offsets say %zu features, and there is no array "
-                        "of %s",
+                        "the offsets ask for %zu features, but the array of %s "
+                        "is NULL",
                         total, points->feature ? "values" : "features");
     return SKN_OK;
 }
@@ -84,8 +84,9 @@ take(const skn_points_clean_t *clean, const skn_points_t *points, size_t i,
             value[kept++] = points->value[k];
         } else if (clean->strict) {
             return skn_fail(error, SKN_BAD_DATA,
-                            "point %zu has feature %u, the model has %u", i,
-                            points->feature[k], clean->feature_count);
+                            "point %zu has feature %u, but the model has only "
+                            "%u features",
+                            i, points->feature[k], clean->feature_count);
         }
     }
     *count = kept;

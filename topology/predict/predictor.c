@@ -63,7 +63,7 @@ skn_predictor_open(const char *path, skn_error_t *error)
     if (!error)
         error = &own;
     if (!path || !path[0]) {
-        (void)skn_fail(error, SKN_USAGE, "no path of a model is given");
+        (void)skn_fail(error, SKN_USAGE, "the path of the model is missing");
         return NULL;
     }
     skn_predictor_t *predictor = calloc(1, sizeof(*predictor));
@@ -101,7 +101,7 @@ skn_predictor_index(skn_predictor_t *predictor, uint32_t lists, uint32_t probes,
                     skn_error_t *error)
 {
     if (!predictor)
-        return skn_fail(error, SKN_USAGE, "there is no predictor");
+        return skn_fail(error, SKN_USAGE, "the predictor is NULL");
     skn_network_t *network = &predictor->network;
     skn_status_t status = skn_network_index(network, lists, probes, error);
     predictor->info.index_lists = network->shortlist.list_count;
@@ -142,14 +142,15 @@ check_call(const skn_predictor_t *predictor, const skn_points_t *points,
            skn_error_t *error)
 {
     if (!predictor || !points)
-        return skn_fail(error, SKN_USAGE, "there is no %s",
+        return skn_fail(error, SKN_USAGE, "the %s is NULL",
                         predictor ? "points" : "predictor");
     if (k < 1 || k > SKN_PREDICTOR_LABELS_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%u labels a point were asked for, 1 to %u are allowed",
+                        "%u labels per point were requested, 1 to %u are "
+                        "allowed",
                         k, SKN_PREDICTOR_LABELS_MAX);
     if (points->count > 0 && (!label || !score))
-        return skn_fail(error, SKN_USAGE, "there is no array for %s",
+        return skn_fail(error, SKN_USAGE, "the array for %s is NULL",
                         label ? "scores" : "labels");
     return SKN_OK;
 }

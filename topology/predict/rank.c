@@ -106,7 +106,7 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
                          sizeof(*rank->label));
     if (!rank->label)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for what %u points are taken for",
+                        "no room for the predictions of %u points",
                         rank->shown);
     if (labels > EXACT_LABELS_MAX &&
         skn_predictor_index(rank->predictor, 0, 0, error) != SKN_OK)
@@ -217,12 +217,12 @@ open_points(rank_t *rank, skn_error_t *error)
         &there, run, skn_dataset_info(rank->dataset)->content_hash, error);
     if (status == SKN_BAD_CONFIG) {
         (void)skn_fail(error, status,
-                       "%.200s holds other points than those that %.200s was "
+                       "%.200s does not hold the points that %.200s was "
                        "trained on",
                        model->data.train, run);
         return skn_fail_hint(error, status,
-                             "put the file back: a ranker is fitted to what "
-                             "the network has seen");
+                             "put the file back: a ranker is fitted to the "
+                             "points that the network was trained on");
     }
     if (status != SKN_OK)
         return status;

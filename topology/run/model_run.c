@@ -87,15 +87,15 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
         status =
             skn_fail(error, SKN_USAGE, "%s has no `nodes:`", model->source);
         return skn_fail_hint(error, status,
-                             "list them there, train it in one process with "
-                             "`skein train`, or on nodes of this machine with "
-                             "`skein up FILE --local-nodes N`");
+                             "list the nodes there, train it in one process "
+                             "with `skein train`, or on nodes of this machine "
+                             "with `skein up FILE --local-nodes N`");
     }
     if (options->node) {
         status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
                           model->source, options->node);
         return skn_fail_hint(error, status,
-                             "its nodes stand under nodes:, such as %s",
+                             "its nodes are listed under nodes:, such as %s",
                              model->nodes[0].name);
     }
     bool left;
@@ -108,7 +108,9 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
     }
     if (!options->must_be_new || model->node_count < 2)
         return SKN_OK;
-    status = skn_fail(error, SKN_USAGE, "%s has %zu nodes, this is one process",
+    status = skn_fail(error, SKN_USAGE,
+                      "%s has %zu nodes, but this is one "
+                      "process",
                       model->source, model->node_count);
     char word[SKN_SHELL_WORD_BYTES];
     return skn_fail_hint(error, status,
@@ -161,7 +163,7 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     bool again = options->again && options->run_path[0];
     if (is_resume && !run->model->checkpoint.path[0] && !again) {
         status = skn_fail(error, SKN_USAGE,
-                          "--resume needs to know which run to go on with");
+                          "--resume needs to know which run to continue");
         return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
     }
     if (!options->run_id[0])
@@ -232,7 +234,7 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
         return skn_fail_hint(
             error,
             skn_fail(error, SKN_USAGE,
-                     "a prediction needs to know by which run"),
+                     "a prediction needs to know the run of the model"),
             "give -o checkpoint.path=FOLDER");
     (void)snprintf(options->run_path, SKN_TEXT_MAX, "%s", path);
     bool gone = false;
@@ -380,7 +382,8 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
         (unsigned long long)(available >> 20));
     if (run->model->idle.enabled)
         return skn_fail_hint(error, status,
-                             "idle.memory lets it have %g of what there is",
+                             "idle.memory allows it %g of the memory available "
+                             "at the start",
                              run->model->idle.memory);
     return skn_fail_hint(
         error, status,
@@ -399,7 +402,7 @@ refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
 {
     skn_status_t status = skn_fail(
         error, SKN_NO_MEMORY,
-        "%s: %.100s is in memory itself (tmpfs): with the optimizer's file the "
+        "%s: %.100s is itself in memory (tmpfs): with the optimizer's file the "
         "run needs about %llu MiB, %llu MiB are available",
         place, folder, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available >> 20));

@@ -33,9 +33,12 @@ skn_from_parse(const char *text, skn_from_t *from, skn_error_t *error)
         good = second > 0 && second <= 6 && end[2 + second] == '\0';
     }
     if (!good) {
-        (void)skn_fail(error, SKN_USAGE, "'%.40s' names no checkpoint", text);
+        (void)skn_fail(error, SKN_USAGE,
+                       "'%.40s' is not the name of a "
+                       "checkpoint",
+                       text);
         return skn_fail_hint(error, SKN_USAGE,
-                             "BATCH, BATCH-gGENERATION, or none; such as "
+                             "give BATCH, BATCH-gGENERATION, or none; such as "
                              "1234-g7");
     }
     from->given = true;
@@ -186,9 +189,9 @@ skn_resume_make_top(const char *path, skn_error_t *error)
                        "%.200s holds a run of one process, at batch %" PRIu64,
                        path, list[0].batch);
         status = skn_fail_hint(error, SKN_CANNOT_CREATE,
-                               "`skein train` goes on with it, with --resume; "
-                               "nodes that come and go need another "
-                               "checkpoint.path");
+                               "continue it with `skein train --resume`, or "
+                               "give another checkpoint.path to nodes that "
+                               "come and go");
     }
     free(list);
     if (folder >= 0)
@@ -211,8 +214,8 @@ refuse_living(const char *path, const skn_node_folders_t *parts,
     }
     return status == SKN_BUSY
                ? skn_fail_hint(error, status,
-                               "nodes still train there: stop their run, and "
-                               "one process goes on with it")
+                               "nodes still train there: stop their run first, "
+                               "then one process can continue it")
                : status;
 }
 
@@ -267,7 +270,8 @@ refuse_parts(const char *path, skn_error_t *error)
         (void)skn_fail(error, SKN_CANNOT_CREATE,
                        "%.200s holds the folders of a run's nodes", path);
         status = skn_fail_hint(error, SKN_CANNOT_CREATE,
-                               "go on with --resume, or choose another folder");
+                               "continue with --resume, or choose another "
+                               "folder");
     }
     skn_node_folders_fini(&parts);
     return status;
@@ -310,7 +314,7 @@ find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
                    "checkpoint.copies wants others",
                    path);
     return skn_fail_hint(error, SKN_CANNOT_CREATE,
-                         "go on with nodes that come and go (`skein up "
+                         "continue on nodes that come and go (`skein up "
                          "--elastic`), in one process (`skein train "
                          "--resume`), or give -o checkpoint.copies=1");
 }
@@ -348,11 +352,12 @@ misfit(const char *path, const char *key, const char *hint, skn_error_t *error)
 {
     skn_status_t status =
         skn_fail(error, SKN_BAD_CONFIG,
-                 "%s was begun with another %s, and cannot go on with this one",
+                 "%s was started with another %s, and cannot continue with "
+                 "this one",
                  path, key);
     return skn_fail_hint(error, status, "%s",
                          hint ? hint
-                              : "leave it as it was, or begin a new run in "
+                              : "leave it as it was, or start a new run in "
                                 "another checkpoint.path");
 }
 
@@ -404,7 +409,7 @@ fit_format(const skn_checkpoint_t *checkpoint, const char *path,
     (void)snprintf(key, sizeof(key), "number format of layer '%s'",
                    output->name);
     (void)snprintf(hint, sizeof(hint),
-                   "give -o model.layers.%s.weights=%s, or begin a new run in "
+                   "give -o model.layers.%s.weights=%s, or start a new run in "
                    "another checkpoint.path",
                    output->name,
                    was_half ? "bf16 and -o train.updates=loan" : "f32");
@@ -436,8 +441,8 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
         optimizer != SKN_OPTIMIZER_SGD)
         return misfit(
             path, "train.optimizer.kind",
-            "leave it as it was, take sgd, which keeps no moments, or "
-            "begin a new run in another checkpoint.path",
+            "leave it as it was, take sgd, which keeps no moments, or start a "
+            "new run in another checkpoint.path",
             error);
     return SKN_OK;
 }
@@ -449,7 +454,7 @@ skn_resume_single(const skn_resume_t *resume, const char *path,
     if (!resume->has_checkpoint || resume->finished)
         return SKN_OK;
     return misfit(path, "train.ensemble or train.ranker_trees",
-                  "one network without a ranker is in it: give -o "
+                  "it holds one network without a ranker: give -o "
                   "train.ensemble=1 -o train.ranker_trees=0, or another "
                   "checkpoint.path",
                   error);
@@ -473,7 +478,7 @@ fit_length(const skn_resume_t *resume, const char *path,
                    epochs ? "epochs" : "max_batches",
                    epochs ? train->epochs : train->max_batches);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
-                         "give as many as when it was begun, or more");
+                         "give as many as it was started with, or more");
 }
 
 /* The run of the checkpoint; a prediction may have found it in the folder of a

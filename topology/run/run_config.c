@@ -45,8 +45,8 @@ config_of(const char *folder, skn_error_t *error)
     skn_trained_place_t place = { 0 };
     if (skn_trained_find(folder, &place, error) == SKN_OK && place.one)
         (void)skn_fail(error, SKN_USAGE,
-                       "%.200s is a checkpoint: give the run folder that it "
-                       "lies in",
+                       "%.200s is a checkpoint: give the run folder that "
+                       "contains it",
                        folder);
     else if (place.run && !(text = strdup(skn_run_folder_config(place.run))))
         (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");

@@ -82,12 +82,11 @@ warn_cores(const teller_t *teller, const skn_placement_t *machine,
     char there[CORES_TEXT];
     (void)skn_placement_describe(machine, there, sizeof(there));
     if (cores->limit > (int64_t)units)
-        warn(teller, "a run takes those that there are",
+        warn(teller, "a run uses only those",
              "'cores' of %s is %" PRId64 ", and this process may use %s",
              teller->owner, cores->limit, there);
     if (!is_process && find_absent(cores, units, &core))
-        warn(teller,
-             "on this machine its actors would run on those that there are",
+        warn(teller, "on this machine its actors would share those",
              "'cores' of %s names core %u, and this process may use %s",
              teller->owner, core, there);
     if (find_renamed(cores, machine, &core))

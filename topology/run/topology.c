@@ -175,7 +175,7 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
                         "skn_topology_start: the topology is NULL");
     const skn_wiring_t *wiring = skn_spec_wiring(topology->spec);
     if (atomic_load(&topology->system))
-        return skn_fail(error, SKN_USAGE, "the topology was started before");
+        return skn_fail(error, SKN_USAGE, "the topology was started already");
     if (options)
         how = *options;
     uint32_t nodes = wiring->node_count > 0 ? wiring->node_count : 1;
@@ -282,7 +282,7 @@ skn_topology_cut(skn_topology_t *topology, skn_salvage_writer_t *writer,
 {
     skn_system_t *system = system_of(topology, "skn_topology_cut", NULL);
     return system ? skn_system_cut(system, writer, error)
-                  : skn_fail(error, SKN_BUSY, "it was not started");
+                  : skn_fail(error, SKN_BUSY, "the topology was not started");
 }
 
 uint64_t

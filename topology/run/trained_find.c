@@ -15,7 +15,8 @@
 #include "topology/config/shell_word.h"
 #include "topology/run/trained_missing.h"
 
-#define BEST_GONE "`best` names a checkpoint that is gone: the newest is used"
+#define BEST_GONE                                                              \
+    "`best` names a checkpoint that is missing: the newest one is used"
 
 /* True if the folder `path` holds the file `name`. */
 static bool
@@ -45,7 +46,7 @@ find_checkpoint(const char *path, skn_trained_place_t *place,
         status = place->run ? SKN_OK : error->status;
     } else {
         (void)skn_fail(error, SKN_NO_INPUT,
-                       "%s: the checkpoint lies in no run folder, which has "
+                       "%s: the checkpoint is not in a run folder, which has "
                        "its config",
                        path);
         status = skn_fail_hint(error, SKN_NO_INPUT, "keep it beside run.json");
@@ -139,7 +140,7 @@ note_network(skn_trained_place_t *place, const char *path, uint32_t begun,
                        wanted > 1 ? "are" : "is", more, chosen, wanted);
     else
         (void)snprintf(place->note, sizeof(place->note),
-                       "%.200s is unfinished: its networks (%u begun, %u "
+                       "%.200s is unfinished: its networks (%u started, %u "
                        "trained) are not joined and no ranker is fitted yet; "
                        "this is network %u alone",
                        path, begun, trained, chosen);
@@ -170,8 +171,8 @@ find_network(const char *path, skn_trained_place_t *place, skn_error_t *error)
         (void)skn_fail(error, SKN_NO_INPUT,
                        "%s: none of its networks has a checkpoint yet", path);
         return skn_fail_hint(error, SKN_NO_INPUT,
-                             "`skein train FILE --resume -o "
-                             "checkpoint.path=%s` goes on with them",
+                             "continue them with `skein train FILE --resume -o "
+                             "checkpoint.path=%s`",
                              skn_shell_word(path, word));
     }
     (void)snprintf(place->path, sizeof(place->path), "%s/network-%u", path,

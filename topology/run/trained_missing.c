@@ -112,7 +112,7 @@ say_files(missing_t *missing)
     for (size_t k = 0; k < wanted->file_count; k++)
         count += !is_anywhere(missing, k);
     skn_batch_name(wanted->batch, wanted->generation, name);
-    say(missing, "%s is not all there: ", name);
+    say(missing, "%s is incomplete: ", name);
     say_number(missing, "%s of ", count);
     say_number(missing, "its %s files, ", wanted->file_count);
     for (size_t k = 0; k < wanted->file_count && named < NAMED_MAX; k++)

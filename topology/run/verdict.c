@@ -250,7 +250,8 @@ weigh_start(inquiry_t *inquiry, const skn_figures_t *figures)
     (void)snprintf(candidate.change, sizeof(candidate.change), "%s",
                    reads(slowest) ? "keep the cache beside the file "
                                     "(data.cache), or put it on a faster disk"
-                                  : "a longer run makes little of it");
+                                  : "the longer the run, the less this "
+                                    "matters");
     offer(inquiry, &candidate);
 }
 
@@ -322,12 +323,12 @@ weigh_batches(inquiry_t *inquiry, const skn_figures_t *figures)
                                                       1 - inquiry->credit) };
     (void)of_node(inquiry, figures, node, sizeof(node));
     (void)snprintf(candidate.what, sizeof(candidate.what),
-                   "messages that hold too little%s (%" PRIu64
-                   " were handled in %" PRIu64
-                   " us each, and %d%% of the CPU time went into passing them)",
+                   "messages that are too small%s (%" PRIu64 " were handled in "
+                   "%" PRIu64 " us each, and %d%% of the CPU time went into "
+                   "passing them)",
                    node, count, busy_ns / count / 1000, percent(passing));
     (void)snprintf(candidate.change, sizeof(candidate.change),
-                   "a larger train.batch_rows, or more in one message");
+                   "a larger train.batch_rows, or larger messages");
     offer(inquiry, &candidate);
 }
 
@@ -560,7 +561,7 @@ weigh_checkpoints(inquiry_t *inquiry, const skn_figures_t *figures)
                    : figures->saves > FEW_SAVES
                        ? "a larger checkpoint.every_epochs, and "
                          "checkpoint.every_batches if it is set"
-                       : "a longer run makes little of them");
+                       : "the longer the run, the less they matter");
     offer(inquiry, &candidate);
 }
 
@@ -650,7 +651,7 @@ weigh_link(inquiry_t *inquiry, const skn_figures_t *figures)
                        figures->node, link->peer, kbit_s / 1000,
                        kbit_s % 1000 / 10,
                        share(figures->capped_ns, figures->run_ns) > CAPPED
-                           ? ", the rate that is set"
+                           ? ", the rate that was set"
                            : "",
                        percent(waits));
     (void)snprintf(candidate.change, sizeof(candidate.change), "%s",

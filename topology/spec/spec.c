@@ -117,8 +117,8 @@ read_file(skn_spec_t *spec, const skn_kind_t *const *kinds)
         return;
     if (skn_node_get(root, "model") && !skn_node_get(root, "topology")) {
         (void)skn_problems_add(spec->problems, root->mark,
-                               "this is a model file, and no topology file");
-        (void)skn_problems_hint(spec->problems, "`skein train` trains it");
+                               "this is a model file, not a topology file");
+        (void)skn_problems_hint(spec->problems, "use `skein train` for it");
         return;
     }
     (void)skn_values_check(spec->document, root, file_options, file_others,

@@ -12,7 +12,7 @@
 #include "topology/config/values.h"
 
 static const skn_option_t actor_options[] = {
-    { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what pipes call it" },
+    { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "its name in pipes" },
     { "kind", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "one of 'skein actors'" },
     { "replicate", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "makes name.0, name.1, ..." },
@@ -64,8 +64,8 @@ skn_spec_check_name(skn_spec_t *spec, skn_mark_t mark, const char *what,
     if (name[strspn(name, letters)] != '\0' || name[0] == '.' ||
         name[0] == '-') {
         (void)skn_problems_add(spec->problems, mark,
-                               "the %s may hold letters, digits, '_', '-' and "
-                               "'.' only, and starts with no '-' or '.'",
+                               "the %s may contain letters, digits, '_', '-' "
+                               "and '.' only, and starts with no '-' or '.'",
                                what);
         return false;
     }
@@ -359,7 +359,7 @@ refuse_peers(skn_spec_t *spec, uint32_t first, uint32_t k)
     }
     const skn_wired_actor_t *peer = &spec->actors[names[first].actor];
     return skn_problems_add(
-        spec->problems, mark, "'%s' is a %s, but its peer '%s' is a %s",
+        spec->problems, mark, "'%s' has kind %s, but its peer '%s' has kind %s",
         actor->name, actor->kind->name, peer->name, peer->kind->name);
 }
 

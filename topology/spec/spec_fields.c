@@ -65,7 +65,7 @@ find_field(spec_pipe_t *reading, const char *key, const char *name,
     if (nearest.best)
         (void)skn_problems_hint(problems, "did you mean '%s'?", nearest.best);
     else
-        (void)skn_problems_hint(problems, "fields that can be one: %s",
+        (void)skn_problems_hint(problems, "possible fields: %s",
                                 names[0] ? names : "none");
     return NULL;
 }

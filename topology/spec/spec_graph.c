@@ -305,11 +305,11 @@ refuse_credit(skn_spec_t *spec, uint32_t pipe, uint32_t gate)
     int64_t window = window_of(spec, gate);
     (void)skn_problems_add(
         spec->problems, skn_spec_mark(spec->pipe_nodes[pipe], "credit"),
-        "the pipe of '%s' has credit %u and lies in a cycle with %s, whose "
+        "the pipe of '%s' has credit %u and is in a cycle with %s, whose "
         "window is %" PRId64,
         spec->pipes[pipe].schema->name, spec->pipes[pipe].credit,
         spec->actors[gate].name, window);
-    (void)skn_problems_hint(spec->problems, "credit: %" PRId64 " or more",
+    (void)skn_problems_hint(spec->problems, "give credit: %" PRId64 " or more",
                             window);
 }
 
@@ -439,7 +439,8 @@ check_connected(skn_spec_t *spec)
         if (connected[k] || (!can_send && (kind->produce || !can_receive)))
             continue;
         (void)skn_problems_add(spec->problems, spec->actor_nodes[k]->mark,
-                               "%s is in no pipe", spec->actors[k].name);
+                               "%s is not connected to any pipe",
+                               spec->actors[k].name);
         (void)skn_problems_hint(spec->problems, "connect it, or leave it out");
     }
     free(connected);

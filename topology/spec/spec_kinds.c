@@ -87,7 +87,7 @@ add_kind(skn_spec_t *spec, skn_mark_t mark, const skn_kind_t *kind)
         return skn_problems_add(spec->problems, mark, "%s", why.text);
     if (skn_spec_kind(spec, kind->name))
         return skn_problems_add(spec->problems, mark,
-                                "kind '%s' is there already", kind->name);
+                                "kind '%s' is already known", kind->name);
     const void **list = (const void **)spec->kinds;
     status = make_room(spec, &list, spec->kind_count, &spec->kind_room);
     spec->kinds = (const skn_kind_t **)list;
@@ -236,11 +236,12 @@ add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
     const skn_plugin_t *plugin = dlsym(handle, SKN_PLUGIN_SYMBOL);
     if (!plugin)
         return skn_problems_add(spec->problems, mark,
-                                "%s is no plug-in: it exports no symbol '%s'",
+                                "%s is not a plug-in: it exports no symbol "
+                                "'%s'",
                                 path, SKN_PLUGIN_SYMBOL);
     if (plugin->version != SKN_PLUGIN_VERSION) {
         (void)skn_problems_add(spec->problems, mark,
-                               "plug-in %s has version %u, this program takes "
+                               "plug-in %s has version %u, this program needs "
                                "%u",
                                path, plugin->version, SKN_PLUGIN_VERSION);
         return skn_problems_hint(spec->problems, "compile it again");

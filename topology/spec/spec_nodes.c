@@ -14,17 +14,17 @@
 #define MEMORY_BYTES_MAX ((double)INT64_MAX)
 
 static const skn_option_t node_options[] = {
-    { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what actors call it" },
+    { "name", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "its name in actors" },
     { "address", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "tcp://host:port, as the other nodes reach it" },
     { "via", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "node that relays to it, in place of an address" },
     { "key", SKN_OPTION_PATH, "", 0, 0, NULL, "its certificate" },
-    { "ssh", SKN_OPTION_TEXT, "", 0, 0, NULL, "host that starts it" },
+    { "ssh", SKN_OPTION_TEXT, "", 0, 0, NULL, "host to start it on by ssh" },
     { "cores", SKN_OPTION_INT, "0", 0, SKN_ACTORS_MAX, NULL,
-      "units that its actors were dealt; 0: not said" },
+      "processing units of its actors; 0: unspecified" },
     { "memory", SKN_OPTION_INT, "0", 0, MEMORY_BYTES_MAX, NULL,
-      "that they may take; 0: not said" },
+      "memory of its actors; 0: unspecified" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
 enum {
@@ -75,7 +75,7 @@ skn_spec_read_nodes(skn_spec_t *spec, const skn_node_t *list)
     skn_status_t status = SKN_OK;
     if (list->count == 0) {
         (void)skn_problems_add(spec->problems, list->mark,
-                               "'nodes' of topology lists no node");
+                               "'nodes' of topology is an empty list");
         return skn_problems_hint(spec->problems,
                                  "leave it out for a run in one process");
     }
@@ -113,7 +113,7 @@ skn_spec_find_node(skn_spec_t *spec, const skn_node_t *entry, const char *actor,
         if (spec->nodes_refused)
             return SKN_BAD_CONFIG;
         (void)skn_problems_add(spec->problems, skn_spec_mark(entry, "node"),
-                               "actor '%.64s' is on node '%.64s', and the "
+                               "actor '%.64s' is on node '%.64s', but the "
                                "topology has no nodes",
                                actor, name);
         return skn_problems_hint(spec->problems, "list them under 'nodes'");

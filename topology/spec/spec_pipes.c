@@ -9,19 +9,25 @@
 #include "topology/spec/spec_pipe.h"
 
 static const skn_option_t pipe_options[] = {
-    { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "what goes through" },
+    { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
+      "the message that it "
+      "carries" },
     { "pattern", SKN_OPTION_CHOICE, "one", 0, 0,
-      "one|broadcast|scatter|any|gather|reduce", "who gets a message" },
+      "one|broadcast|scatter|any|gather|reduce",
+      "which receivers get a "
+      "message" },
     { "collect", SKN_OPTION_CHOICE, "none", 0, 0, "none|gather|reduce|parts",
-      "whether a receiver sees one part of every sender put together; parts: "
-      "each as it comes, by a kind that puts them together itself" },
-    { "key", SKN_OPTION_TEXT, "", 0, 0, NULL, "scatter: the field to go by" },
+      "whether a receiver gets one part of every sender put together; parts: "
+      "each part as it arrives, for kinds that put them together themselves" },
+    { "key", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "scatter: field that selects the "
+      "receiver" },
     { "by", SKN_OPTION_TEXT, "batch", 0, 0, NULL,
       "gather, reduce: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
       "messages that may wait at a receiver, for each sender" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "answers: as many as what is answered, and over with it" },
+      "carries answers only: one for each message of another pipe" },
     { "coding", SKN_OPTION_CHOICE, "f32", 0, 0, SKN_CODING_WORDS,
       "how numbers travel between nodes" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
@@ -91,7 +97,7 @@ add_end(spec_pipe_t *reading, const skn_node_t *item, uint32_t *ends,
         }
         if (reading->seen[actor] == reading->stamp)
             return skn_problems_add(spec->problems, item->mark,
-                                    "'%s' stands here twice",
+                                    "'%s' is listed twice here",
                                     spec->actors[actor].name);
         reading->seen[actor] = reading->stamp;
         (*count)++;

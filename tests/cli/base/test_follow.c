@@ -77,14 +77,15 @@ Test(follow, what_gives_way_is_told_in_words)
           "\"reason\":\"the machine runs on its battery\"}",
           "idle   pauses: the machine runs on its battery\n" },
         { "{\"event\":\"idle\",\"action\":\"pause\",\"paused\":false,"
-          "\"reason\":\"the machine has power again\"}",
-          "idle   goes on: the machine has power again\n" },
+          "\"reason\":\"the machine is on mains power again\"}",
+          "idle   continues: the machine is on mains power again\n" },
         { "{\"event\":\"idle\",\"action\":\"memory\",\"needed\":true,"
           "\"reason\":\"5% of the memory is available\"}",
           "idle   5% of the memory is available\n" },
         { "{\"event\":\"idle\",\"action\":\"leave\",\"source\":\"file\","
           "\"what\":\"/x/leave\"}",
-          "idle   the machine will be taken away, says the file /x/leave\n" },
+          "idle   the machine will be taken away, according to the file "
+          "/x/leave\n" },
         { "{\"event\":\"idle\",\"action\":\"end\",\"seconds\":23.1,"
           "\"cores\":2,\"core_seconds\":18.2,"
           "\"outside_core_seconds\":16.3}",
@@ -155,7 +156,7 @@ Test(follow, checkpoints_and_stops_are_lines)
     expect_shown("{\"event\":\"checkpoint\",\"batch\":10}", "saved  \n", "");
     expect_shown("{\"event\":\"stopped\",\"batch\":412,\"epoch\":3,"
                  "\"seconds\":1,\"cpu_seconds\":2}",
-                 "stopped at batch 412; to go on:\n"
+                 "stopped at batch 412; to continue:\n"
                  "./skein train --resume\n",
                  "");
 }

@@ -176,7 +176,7 @@ Test(admission, who_has_other_settings_is_refused_and_that_is_told_once)
     cr_expect_null(news);
     expect_message(&scene, 1, CLI_CONTROL_REFUSE, 78, "train.seed is 9 there");
     cr_expect_not(says_hello(&scene, 1, 2, "\n", &news));
-    expect_message(&scene, 1, CLI_CONTROL_REFUSE, 76, "no known way");
+    expect_message(&scene, 1, CLI_CONTROL_REFUSE, 76, "an unknown way");
     cr_expect(says_hello(&scene, 1, 2, NULL, &news));
     close_scene(&scene);
 }

@@ -64,5 +64,5 @@ Test(tuned, trials_that_were_short_are_said_to_be)
                             .error = .0125,
                             .share = 1.0 / 3 },
            "0.0400 more than auto, with a standard error of 0.0125; trials had "
-           "0.33 of their length, and whole runs may differ");
+           "0.33 of the full length, and whole runs may differ");
 }

@@ -141,12 +141,12 @@ Test(document, refuses_anchors_aliases_tags_and_merge_keys_in_one_pass)
 {
     expect_problems(
         "a: &x 1\nb: *x\nc: !!int 3\nd: {<<: {e: 1}}\n",
-        "x.yaml:1:5: anchors are refused; write the value out where it is "
+        "x.yaml:1:5: anchors are not allowed; write the value out where it is "
         "used\n"
-        "x.yaml:2:5: aliases are refused; write the value out\n"
-        "x.yaml:3:4: tags are refused; leave it out: the type of a value "
+        "x.yaml:2:5: aliases are not allowed; write the value out\n"
+        "x.yaml:3:4: tags are not allowed; leave it out: the type of a value "
         "follows from its key\n"
-        "x.yaml:4:5: merge keys are refused; write the keys out");
+        "x.yaml:4:5: merge keys are not allowed; write the keys out");
 }
 
 Test(document, refuses_a_bomb_of_aliases_without_resolving_it)
@@ -167,18 +167,15 @@ Test(document, refuses_a_bomb_of_aliases_without_resolving_it)
 /* The rest can still be looked at. */
 Test(document, refuses_repeated_keys_and_keeps_the_rest)
 {
-    expect_problems_of("a: 1\nb: {c: 1, d: 2, c: 3}\na: 2\n'a': 3\n",
-                       "x.yaml:2:17: key 'c' is repeated; it stands in line 2 "
-                       "already\n"
-                       "x.yaml:3:1: key 'a' is repeated; it stands in line 1 "
-                       "already\n"
-                       "x.yaml:4:1: key 'a' is repeated; it stands in line 3 "
-                       "already",
-                       true);
+    expect_problems_of(
+        "a: 1\nb: {c: 1, d: 2, c: 3}\na: 2\n'a': 3\n",
+        "x.yaml:2:17: key 'c' is repeated; it is already in line 2\n"
+        "x.yaml:3:1: key 'a' is repeated; it is already in line 1\n"
+        "x.yaml:4:1: key 'a' is repeated; it is already in line 3",
+        true);
     expect_problems("a: *x\na: 1\n",
-                    "x.yaml:1:5: aliases are refused; write the value out\n"
-                    "x.yaml:2:1: key 'a' is repeated; it stands in line 1 "
-                    "already");
+                    "x.yaml:1:5: aliases are not allowed; write the value out\n"
+                    "x.yaml:2:1: key 'a' is repeated; it is already in line 1");
 }
 
 Test(document, refuses_what_is_no_mapping_at_the_top)
@@ -229,18 +226,18 @@ Test(document, refuses_bytes_that_are_no_text)
     expect_problems("a: \xC0\x80", "x.yaml:1:4: byte 0xC0 is not UTF-8");
     expect_problems("a: \xE2\x82", "x.yaml:1:4: byte 0xE2 is not UTF-8");
     expect_problems("a: x\033[2J",
-                    "x.yaml:1:5: a control character (byte 0x1B) may not stand "
-                    "in a configuration");
+                    "x.yaml:1:5: a configuration must not contain "
+                    "control characters (byte 0x1B)");
     expect_problems("a: 1\rb: 2",
-                    "x.yaml:1:5: a control character (byte 0x0D) may not stand "
-                    "in a configuration");
-    expect_problems("a: \"\\0\"\n", "x.yaml:1:4: text may not hold a NUL, nor "
-                                    "half of a surrogate pair");
+                    "x.yaml:1:5: a configuration must not contain "
+                    "control characters (byte 0x0D)");
+    expect_problems("a: \"\\0\"\n", "x.yaml:1:4: text must not contain a NUL, "
+                                    "nor half of a surrogate pair");
     skn_problems_t *problems = new_problems();
     cr_expect_null(skn_document_parse("a: \0b", 5, "x.yaml", problems));
     cr_expect_str_eq(skn_problems_text(problems, 0),
-                     "x.yaml:1:4: a control character (byte 0x00) may not "
-                     "stand in a configuration");
+                     "x.yaml:1:4: a configuration must not contain control "
+                     "characters (byte 0x00)");
     skn_problems_destroy(&problems);
 }
 
@@ -461,7 +458,7 @@ Test(document, loads_standard_input, .init = make_folder, .fini = remove_folder)
     skn_problems_t *problems = new_problems();
     cr_expect_null(skn_document_load("-", problems));
     cr_expect_str_eq(skn_problems_text(problems, 0),
-                     "stdin:1:5: aliases are refused");
+                     "stdin:1:5: aliases are not allowed");
     skn_problems_destroy(&problems);
     (void)unlink(path);
 }

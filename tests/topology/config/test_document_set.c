@@ -162,8 +162,8 @@ Test(document_set, refuses_paths_that_lead_nowhere)
                    "'0.1', so nothing can be set inside it",
                    "");
     expect_refused("model.layers.output=1",
-                   "-o model.layers.output=1: the path ends at an item of a "
-                   "list",
+                   "-o model.layers.output=1: the path names a whole item "
+                   "of a list",
                    "name one of its keys: model.layers.output.KEY=VALUE");
 }
 
@@ -234,7 +234,7 @@ Test(document_set, keeps_why_a_list_is_none_for_who_needs_one)
         { "[1", "flow sequence without a closing bracket" },
         { "[1] # 2", "something follows the closing bracket" },
         { "{b: 1, b: 2}", "key 'b' is repeated" },
-        { "[*x]", "aliases are refused; write the value out" },
+        { "[*x]", "aliases are not allowed; write the value out" },
     };
     for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++) {
         const skn_node_t *node = set(pairs[k][0]);

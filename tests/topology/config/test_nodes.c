@@ -144,7 +144,7 @@ expect_said(const char *yaml, const char *want)
 #define A "  - { name: a, address: 'tcp://127.0.0.1:7001' }\n"
 #define B "  - { name: b, address: 'tcp://127.0.0.1:7002' }\n"
 #define REACH                                                                  \
-    "tcp://host:port as the other nodes reach it, for example "                \
+    "give tcp://host:port as the other nodes reach it, for example "           \
     "tcp://10.0.0.1:7001\n"
 
 Test(nodes, says_nothing_about_good_ones)
@@ -170,8 +170,8 @@ Test(nodes, refuses_what_stands_twice)
     expect_said("nodes:\n"
                 "  - { name: a, address: 'tcp://a:1', key: x }\n"
                 "  - { name: b, address: 'tcp://b:1', key: x }\n",
-                "n:3:43: nodes 'a' and 'b' have the same key, which is who a "
-                "node is; \n");
+                "n:3:43: nodes 'a' and 'b' have the same key, but a node is "
+                "identified by its key; \n");
 }
 
 Test(nodes, refuses_missing_and_bad_addresses)
@@ -179,9 +179,9 @@ Test(nodes, refuses_missing_and_bad_addresses)
     expect_said("nodes:\n" A "  - { name: b }\n",
                 "n:3:5: node 'b' has no address; " REACH);
     expect_said("nodes:\n  - { name: b, address: a }\n",
-                "n:2:25: 'a' of node 'b' is no address; " REACH);
+                "n:2:25: 'a' of node 'b' is not an address; " REACH);
     expect_said("nodes:\n  - { name: b, address: 'tcp://*:1' }\n" A,
-                "n:2:25: 'tcp://*:1' of node 'b' is no address; " REACH);
+                "n:2:25: 'tcp://*:1' of node 'b' is not an address; " REACH);
 }
 
 Test(nodes, refuses_what_ssh_would_take_for_an_option)
@@ -206,9 +206,9 @@ Test(nodes, refuses_what_ssh_would_take_for_an_option)
                        "ssh: \"%s\" }\n",
                        bad[k]);
         (void)snprintf(want, sizeof(want),
-                       "n:3:54: '%s' of node 'b' is no destination of ssh; "
-                       "host, user@host, or a name that the ssh config "
-                       "knows\n",
+                       "n:3:54: '%s' of node 'b' is not an ssh destination; "
+                       "give host, user@host, or a name from the ssh "
+                       "config\n",
                        bad[k]);
         expect_said(yaml, want);
     }
@@ -220,11 +220,11 @@ Test(nodes, refuses_links_beyond_the_machine_without_keys)
         "nodes:\n" A "  - { name: b, address: 'tcp://10.0.0.1:7002' }\n"
         "  - { name: c, address: 'tcp://10.0.0.2:7002', key: c.key }\n",
         "n:2:5: node 'a' has no key, and node 'b' is at tcp://10.0.0.1:7002, "
-        "beyond this machine, where links need CURVE; `skein keygen` makes "
-        "one a node: key: keys/a.key\n"
+        "beyond this machine, where links need CURVE; run `skein keygen` "
+        "for each node, and give it `key: keys/a.key`\n"
         "n:3:5: node 'b' has no key, and node 'b' is at tcp://10.0.0.1:7002, "
-        "beyond this machine, where links need CURVE; `skein keygen` makes "
-        "one a node: key: keys/b.key\n");
+        "beyond this machine, where links need CURVE; run `skein keygen` "
+        "for each node, and give it `key: keys/b.key`\n");
 }
 
 Test(nodes, refuses_keys_for_some_nodes_only)
@@ -232,8 +232,8 @@ Test(nodes, refuses_keys_for_some_nodes_only)
     expect_said(
         "nodes:\n" A
         "  - { name: b, address: 'tcp://127.0.0.1:7002', key: b.key }\n",
-        "n:2:5: node 'a' has no key, and node 'b' has one; `skein keygen` "
-        "makes one a node: key: keys/a.key\n");
+        "n:2:5: node 'a' has no key, but node 'b' has one; run `skein "
+        "keygen` for each node, and give it `key: keys/a.key`\n");
 }
 
 #define KEYED_A "  - { name: a, address: 'tcp://127.0.0.1:7001', key: a.key }\n"
@@ -256,19 +256,22 @@ Test(nodes, refuses_a_via_that_leads_nowhere)
                 "n:4:21: node 'd' is reached via 'c', which has no address "
                 "either; " NAME_ONE);
     expect_said("nodes:\n" KEYED_A "  - { name: c, via: nobody, key: c.key }\n",
-                "n:3:21: node 'c' is reached via 'nobody', which is no "
-                "node; " NAME_ONE);
-    expect_said("nodes:\n" KEYED_A
-                "  - { name: c, address: 'tcp://127.0.0.1:7002', via: a, "
-                "key: c.key }\n",
-                "n:3:54: node 'c' has an address, and 'via'; 'via' is for a "
-                "node that nobody can dial\n");
+                "n:3:21: node 'c' is reached via 'nobody', which is "
+                "not a node; " NAME_ONE);
+    expect_said(
+        "nodes:\n" KEYED_A
+        "  - { name: c, address: 'tcp://127.0.0.1:7002', via: a, "
+        "key: c.key }\n",
+        "n:3:54: node 'c' has both an address and 'via'; 'via' is for a "
+        "node that nobody can dial\n");
 }
 
 Test(nodes, refuses_nodes_without_an_address_among_nodes_without_keys)
 {
-    expect_said("nodes:\n" A "  - { name: c, via: a, key: c.key }\n",
-                "n:2:5: node 'a' has no key, and links of node 'c', which has "
-                "no address, need CURVE; `skein keygen` makes one a node: key: "
-                "keys/a.key\n");
+    expect_said(
+        "nodes:\n" A "  - { name: c, via: a, key: c.key }\n",
+        "n:2:5: node 'a' has no key, and node 'c', which has "
+        "no address, needs links with CURVE; run `skein keygen` for each "
+        "node, and "
+        "give it `key: keys/a.key`\n");
 }

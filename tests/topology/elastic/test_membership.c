@@ -78,7 +78,7 @@ Test(membership, a_coordinator_that_stood_still_says_so)
     cr_assert_not(was_told(&play, "stood still"));
     play.now_ns += 20000 * MS;
     pass(&play, 100, 0);
-    cr_assert(was_told(&play, "the coordinator itself stood still for 20 s"));
+    cr_assert(was_told(&play, "the coordinator itself was suspended for 20 s"));
     skn_membership_destroy(&play.membership);
 }
 
@@ -193,12 +193,12 @@ Test(membership, the_same_members_may_begin_anew)
 {
     play_t play;
     open_play(&play, 2, 1, 0, 0);
-    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    skn_membership_renew(play.membership, "rows", "are divided by speed");
     arrive(&play, 0, 11);
     arrive(&play, 1, 22);
     pass(&play, 3000, 30);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "nothing ran then");
-    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    skn_membership_renew(play.membership, "rows", "are divided by speed");
     pass(&play, 200, 30);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
     end(&play, 1, SKN_ENDING_WELL);
@@ -206,7 +206,7 @@ Test(membership, the_same_members_may_begin_anew)
     play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
     pass(&play, 600, 0);
     cr_assert(was_told(&play, "generation 2 from batch 40: a and b; rows are "
-                              "dealt by speed"));
+                              "divided by speed"));
     pass(&play, 5000, 50);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0, "and once only");
     skn_membership_destroy(&play.membership);
@@ -286,7 +286,7 @@ Test(membership, who_begins_while_others_pause_is_told_to_pause)
     play_t play;
     begin_two(&play);
     play.runs[0] = 0;
-    skn_membership_renew(play.membership, "rows", "are dealt by speed");
+    skn_membership_renew(play.membership, "rows", "are divided by speed");
     pass(&play, 200, 0);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
     cr_assert_eq(count_of(&play, SKN_DUTY_START), 0, "not at once");
@@ -404,7 +404,7 @@ Test(membership, parts_that_nobody_at_all_holds_end_the_run)
     cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
     cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
                  SKN_NO_INPUT);
-    cr_assert_not_null(strstr(error.text, "batch 20 was the newest"), "%s",
+    cr_assert_not_null(strstr(error.text, "the newest was of batch 20"), "%s",
                        error.text);
     skn_membership_destroy(&play.membership);
 }

@@ -150,9 +150,10 @@ Test(membership_apart, two_that_miss_each_other_for_3_s_end_a_generation)
     pass(&play, 2900);
     GENERATION(1);
     pass(&play, 600);
-    TOLD("b and c do not reach each other\n"
-         "c stays out until it and b reach each other\n"
-         "generation 2 from batch 0: a, b and d; c is cut off from another\n");
+    TOLD("b and c cannot reach each other\n"
+         "c stays out until it and b can reach each other\n"
+         "generation 2 from batch 0: a, b and d; c is cut off from another "
+         "node\n");
     MEMBERS(A | B | D);
     finish(&play);
 }
@@ -199,7 +200,7 @@ Test(membership_apart, of_a_worker_that_fails_the_one_it_missed_stays_out)
     play_t play = begin(1, NULL);
     fail(&play, 2, A);
     pass(&play, 600);
-    TOLD("a stays out until it and c reach each other");
+    TOLD("a stays out until it and c can reach each other");
     MEMBERS(B | C | D);
     finish(&play);
 }
@@ -211,7 +212,7 @@ Test(membership_apart, who_is_cut_off_from_most_stays_out)
     misses(&play, 2, B);
     fail(&play, 1, A | C | D);
     pass(&play, 600);
-    TOLD("b stays out until it and a, c and d reach each other");
+    TOLD("b stays out until it and a, c and d can reach each other");
     MEMBERS(A | C | D);
     finish(&play);
 }
@@ -274,7 +275,7 @@ Test(membership_apart, who_reaches_the_others_again_is_taken_back_at_a_marker)
     GENERATION(2);
     play.told[0] = '\0';
     misses(&play, 2, 0);
-    TOLD("c reaches the others again\n");
+    TOLD("c can reach the others again\n");
     pass(&play, 600);
     TOLD("a, b, c and d; c joins");
     MEMBERS(A | B | C | D);
@@ -317,7 +318,7 @@ Test(membership_apart, never_fewer_than_the_least_are_left)
     misses(&play, 1, C);
     misses(&play, 2, B);
     pass(&play, 15000);
-    TOLD("waiting for c: it is here, and does not reach all others\n");
+    TOLD("waiting for c: it is here, but cannot reach all others\n");
     NOT_TOLD("stays out");
     MEMBERS(0);
     misses(&play, 1, 0);
@@ -379,7 +380,7 @@ Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
     misses(&play, 1, C);
     misses(&play, 2, B);
     pass(&play, 3700);
-    TOLD("b stays out until it and c reach each other");
+    TOLD("b stays out until it and c can reach each other");
     MEMBERS(A | C | D);
     finish(&play);
 }
@@ -462,7 +463,7 @@ Test(membership_apart, two_that_nobody_can_dial_need_one_that_can_be)
     dies(&play, 1);
     pass(&play, 6000);
     MEMBERS(C);
-    TOLD("d stays out: nobody is here whom it could dial\n");
+    TOLD("d stays out: no node that it could dial is here\n");
     play.batch += 50;
     play.told[0] = '\0';
     pass(&play, 10000);
@@ -553,8 +554,8 @@ Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
     skn_membership_newest(play.membership, 3, UINT64_MAX);
     pass(&play, 4000);
     GENERATION(5);
-    TOLD("b took part in generation 4, and the journal ends with 1: it is of "
-         "an earlier time");
+    TOLD("b took part in generation 4, but the journal ends with 1: the "
+         "journal is an older copy");
     finish(&play);
 }
 

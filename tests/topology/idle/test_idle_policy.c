@@ -226,7 +226,7 @@ Test(idle_policy, memory_is_given_back_where_little_is_available)
     cr_expect(world.decision.give_memory);
     seconds(&world, 1);
     cr_expect_not(world.decision.give_memory);
-    cr_expect_str_eq(world.decision.memory_reason, "there is memory again");
+    cr_expect_str_eq(world.decision.memory_reason, "memory is available again");
 }
 
 Test(idle_policy, a_moment_of_pressure_gives_nothing_back)
@@ -266,7 +266,7 @@ Test(idle_policy, a_battery_pauses_it_after_the_grace_and_power_resumes_it)
     seconds(&world, 1);
     cr_expect_not(world.decision.pause);
     cr_expect_str_eq(world.decision.pause_reason,
-                     "the machine has power again");
+                     "the machine is on mains power again");
 }
 
 Test(idle_policy, without_grace_a_battery_pauses_it_at_once)

@@ -471,7 +471,7 @@ static const golden_t mistakes[] = {
       "1..4096, a range such as 0-3 or a list of numbers, found an empty "
       "list\n" },
     { "resources: { cores: [0, 1, 0, 4096, x] }\n",
-      "m.yaml:7:28: core 0 stands in 'cores' twice\n"
+      "m.yaml:7:28: core 0 is in 'cores' twice\n"
       "m.yaml:7:31: an item of 'cores' must be in 0..4095, found '4096'\n"
       "m.yaml:7:37: an item of 'cores' must be in 0..4095, found 'x'\n" },
     { "resources: { memory: 8GB }\n",
@@ -509,14 +509,14 @@ static const golden_t layer_mistakes[] = {
       "m.yaml:3:20: option 'name' of layer 1 is missing; name: name of "
       "the layer, for overrides, checkpoints and reports\n" },
     { LAYERS("[ { name: h, loss: softmax }, { name: o } ]"),
-      "m.yaml:3:31: 'loss' is for the last layer, and others follow; the "
-      "output layer stands at the end\n" },
+      "m.yaml:3:31: 'loss' is for the last layer, and others follow; put the "
+      "output layer at the end\n" },
     { LAYERS("[ { name: h, sampler: {} }, { name: o } ]"),
       "m.yaml:3:31: 'sampler' is for the last layer, and others follow; "
-      "the output layer stands at the end\n" },
+      "put the output layer at the end\n" },
     { LAYERS("[ { name: h }, { name: o, dropout: 0.5 } ]"),
       "m.yaml:3:44: 'dropout' is for hidden layers, and this is the last "
-      "one; the last layer has a row a label\n" },
+      "one; the last layer has one row per label\n" },
     { LAYERS("[ { name: h, unit: 3 }, { name: o } ]"),
       "m.yaml:3:31: unknown option 'unit' of layer 'h'; did you mean "
       "'units'?\n" },
@@ -610,8 +610,8 @@ Test(model, all_mistakes_are_told_in_one_pass)
         "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "
         "auto, found '0'\n"
         "m.yaml:3:54: 'units' is for hidden layers, and this is the last one; "
-        "the last layer has a row a label\n"
-        "m.yaml:4:20: 'patience' needs points that are held back, and "
+        "the last layer has one row per label\n"
+        "m.yaml:4:20: 'patience' needs points that are held back, but "
         "'validate' is 0; set 'validate', for example 0.05\n"
         "m.yaml:5:8: 'nodes' must be a list of nodes, found '1'\n");
 }

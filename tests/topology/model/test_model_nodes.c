@@ -146,8 +146,8 @@ static const refusal_t refusals[] = {
       "m.yaml:7:20: unknown option 'adress' of node 'a'; did you mean "
       "'address'?\n" },
     { "nodes: [{ name: '1a' }]\n",
-      "m.yaml:7:17: '1a' is no name for a node; a letter, then letters, "
-      "digits, '_' and '-', 64 at most\n" },
+      "m.yaml:7:17: '1a' is not a valid node name; use a letter, "
+      "then letters, digits, '_' and '-', 64 at most\n" },
     { "nodes: [{ name: a, cores: 0 }]\n", "m.yaml:7:27: " CORES("0") },
     { "nodes: [{ name: a, cores: 4-2 }]\n", "m.yaml:7:27: " CORES("4-2") },
     { "nodes: [{ name: a, cores: -2 }]\n", "m.yaml:7:27: " CORES("-2") },
@@ -161,26 +161,26 @@ static const refusal_t refusals[] = {
       "m.yaml:7:28: option 'memory' of node 'a' must be an integer or a "
       "size such as 8GiB or auto, found '8GB'\n" },
     { "nodes: [{ name: a }, { name: b }]\n",
-      "m.yaml:7:9: node 'a' has no address; tcp://host:port as the other nodes "
-      "reach it, for example tcp://10.0.0.1:7001\n"
-      "m.yaml:7:22: node 'b' has no address; tcp://host:port as the other "
-      "nodes reach it, for example tcp://10.0.0.1:7001\n" },
-    { "nodes: [{ name: a }, { name: a }]\n",
-      "m.yaml:7:9: node 'a' has no address; tcp://host:port as the other nodes "
-      "reach it, for example tcp://10.0.0.1:7001\n"
-      "m.yaml:7:22: node 'a' has no address; tcp://host:port as the other "
+      "m.yaml:7:9: node 'a' has no address; give tcp://host:port as the other "
       "nodes reach it, for example tcp://10.0.0.1:7001\n"
+      "m.yaml:7:22: node 'b' has no address; give tcp://host:port as the "
+      "other nodes reach it, for example tcp://10.0.0.1:7001\n" },
+    { "nodes: [{ name: a }, { name: a }]\n",
+      "m.yaml:7:9: node 'a' has no address; give tcp://host:port as the other "
+      "nodes reach it, for example tcp://10.0.0.1:7001\n"
+      "m.yaml:7:22: node 'a' has no address; give tcp://host:port as the "
+      "other nodes reach it, for example tcp://10.0.0.1:7001\n"
       "m.yaml:7:30: there are two nodes named 'a'\n" },
     { "links: { rate: 0 }\n",
       "m.yaml:7:16: option 'rate' of links must be in 1000..1e+12, found "
       "'0'\n" },
     { TWO "resources: { cores: 2, memory: 1GiB }\n",
-      "m.yaml:10:21: 'cores' of resources means nothing beside 'nodes'; each "
+      "m.yaml:10:21: 'cores' of resources has no effect beside 'nodes'; each "
       "node has its own 'cores'\n" },
     { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001', key: a },\n"
       "        { name: b, address: 'tcp://10.0.0.2:7002', key: b }]\n"
       "resources: { memory: 1GiB }\n",
-      "m.yaml:9:22: 'memory' of resources means nothing beside 'nodes'; each "
+      "m.yaml:9:22: 'memory' of resources has no effect beside 'nodes'; each "
       "node has its own 'memory'\n" },
     { "nodes: [{ name: a, speed: 0, notice: -1 }]\n",
       "m.yaml:7:27: option 'speed' of node 'a' must be in 0.001..1000, found "
@@ -193,17 +193,18 @@ static const refusal_t refusals[] = {
     { TWO "coordinator: { address: 'tcp://127.0.0.1:7000', least: 3 }\n",
       "m.yaml:10:14: the coordinator has no key; give one to each: skein "
       "keygen NAME.key\n"
-      "m.yaml:10:56: at least 3 nodes are to train, and there are 2; set "
-      "'least' to no more than that, or list more nodes\n" },
+      "m.yaml:10:56: at least 3 nodes are required, but only 2 are "
+      "listed; set 'least' to no more than that, or list more nodes\n" },
     { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001', leaves: true },\n"
       "        { name: b, address: 'tcp://127.0.0.1:7002' }]\n",
-      "m.yaml:7:61: node 'a' is the first, which leads, and leaves; list the "
-      "nodes that leave behind those that stay\n" },
+      "m.yaml:7:61: node 'a' is the first, which leads, but it leaves; list "
+      "the "
+      "nodes that leave after those that stay\n" },
     { "nodes: [{ name: a, address: 'tcp://127.0.0.1:7001' },\n"
       "        { name: b, address: 'tcp://127.0.0.1:7002', leaves: true },\n"
       "        { name: c, address: 'tcp://127.0.0.1:7003' }]\n",
-      "m.yaml:9:17: node 'c' stands behind one that leaves; list the nodes "
-      "that leave behind those that stay\n" },
+      "m.yaml:9:17: node 'c' is listed after one that leaves; list the nodes "
+      "that leave after those that stay\n" },
     { "links: { coding: bf16 }\ntrain: { reduction: fixed }\n",
       "m.yaml:7:18: 'reduction: fixed' promises the same bits for any number "
       "of nodes, which this coding rounds; set 'coding: f32', or leave it "

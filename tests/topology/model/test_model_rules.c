@@ -48,28 +48,28 @@ Test(model_rules, a_key_that_means_nothing_for_the_sampler_is_refused)
 {
     static const rule_t rules[] = {
         { "kind: uniform, rows: 10, tables: 50",
-          "m.yaml:7:51: 'tables' means nothing for kind 'uniform'; it is for "
+          "m.yaml:7:51: 'tables' has no effect with kind 'uniform'; it is for "
           "simhash, dwta\n" },
         { "kind: uniform, bits: 9",
-          "m.yaml:7:39: 'bits' means nothing for kind 'uniform'; it is for "
+          "m.yaml:7:39: 'bits' has no effect with kind 'uniform'; it is for "
           "simhash, dwta\n" },
         { "kind: log_uniform, refresh_batches: 9",
-          "m.yaml:7:54: 'refresh_batches' means nothing for kind "
-          "'log_uniform'; it is for simhash, dwta\n" },
+          "m.yaml:7:54: 'refresh_batches' has no effect with "
+          "kind 'log_uniform'; it is for simhash, dwta\n" },
         { "kind: uniform, uniform_rows: 9",
-          "m.yaml:7:47: 'uniform_rows' means nothing for kind 'uniform'; it "
+          "m.yaml:7:47: 'uniform_rows' has no effect with kind 'uniform'; it "
           "is for simhash, dwta\n" },
         { "kind: exact, rows: 9",
-          "m.yaml:7:37: 'rows' means nothing for kind 'exact'; it is for "
+          "m.yaml:7:37: 'rows' has no effect with kind 'exact'; it is for "
           "uniform, log_uniform, simhash, dwta\n" },
         { "kind: exact, labels: false",
-          "m.yaml:7:39: 'labels' means nothing for kind 'exact'; it is for "
+          "m.yaml:7:39: 'labels' has no effect with kind 'exact'; it is for "
           "uniform, log_uniform, simhash, dwta\n" },
         { "kind: exact, weight_cap: 2",
-          "m.yaml:7:43: 'weight_cap' means nothing for kind 'exact'; it is "
+          "m.yaml:7:43: 'weight_cap' has no effect with kind 'exact'; it is "
           "for uniform, log_uniform, simhash, dwta\n" },
         { "tables: 3",
-          "m.yaml:7:26: 'tables' means nothing for kind 'auto'; it is for "
+          "m.yaml:7:26: 'tables' has no effect with kind 'auto'; it is for "
           "simhash, dwta\n" },
     };
     EXPECT(SAMPLER, rules);
@@ -127,8 +127,8 @@ Test(model_rules, smoothed_labels_need_a_softmax)
         { "label_smoothing: 0.3, loss: softmax", "" },
         { "label_smoothing: 0, loss: one_vs_all", "" },
         { "label_smoothing: 0.3, loss: one_vs_all",
-          "m.yaml:6:35: 'label_smoothing' means nothing for one logistic loss "
-          "a label; leave it out, or set 'loss: softmax'\n" },
+          "m.yaml:6:35: 'label_smoothing' has no effect with one logistic "
+          "loss per label; leave it out, or set 'loss: softmax'\n" },
     };
     EXPECT(LAYER, rules);
 }
@@ -137,8 +137,8 @@ Test(model_rules, an_index_lag_needs_an_index)
 {
     static const rule_t rules[] = {
         { "index_lag: 4, sampler: { kind: uniform }",
-          "m.yaml:6:29: 'index_lag' means nothing for a sampler without an "
-          "index; it is for simhash, dwta\n" },
+          "m.yaml:6:29: 'index_lag' has no effect with a sampler that has "
+          "no index; it is for simhash, dwta\n" },
         { "index_lag: 4", "" },
         { "index_lag: auto, sampler: { kind: uniform }", "" },
         { "index_lag: 4, sampler: { kind: dwta }", "" },
@@ -149,7 +149,8 @@ Test(model_rules, an_index_lag_needs_an_index)
 #define NAMED(name)                                                            \
     "skein: 1\ndata: { train: t }\nmodel: { layers: [ { name: " name           \
     " }, { name: out } ] }\n"
-#define NAME_HINT "; a letter, then letters, digits, '_' and '-', 64 at most\n"
+#define NAME_HINT                                                              \
+    "; use a letter, then letters, digits, '_' and '-', 64 at most\n"
 #define LETTERS_64                                                             \
     "abcdefghijklmnopabcdefghijklmnopabcdefghijklmnopabcdefghijklmnop"
 
@@ -162,16 +163,16 @@ Test(model_rules, a_layers_name_is_a_word)
         skn_model_destroy(&model);
     }
     fixture_refused(NAMED("\"\""),
-                    "m.yaml:3:28: '' is no name for a layer" NAME_HINT);
+                    "m.yaml:3:28: '' is not a valid layer name" NAME_HINT);
     fixture_refused(NAMED("a.b"),
-                    "m.yaml:3:28: 'a.b' is no name for a layer" NAME_HINT);
+                    "m.yaml:3:28: 'a.b' is not a valid layer name" NAME_HINT);
     fixture_refused(NAMED("2a"),
-                    "m.yaml:3:28: '2a' is no name for a layer" NAME_HINT);
+                    "m.yaml:3:28: '2a' is not a valid layer name" NAME_HINT);
     fixture_refused(NAMED("\"a b\""),
-                    "m.yaml:3:28: 'a b' is no name for a layer" NAME_HINT);
+                    "m.yaml:3:28: 'a b' is not a valid layer name" NAME_HINT);
     fixture_refused(NAMED(LETTERS_64 "q"),
-                    "m.yaml:3:28: '" LETTERS_64 "' is no name for a "
-                    "layer" NAME_HINT);
+                    "m.yaml:3:28: '" LETTERS_64 "' is not a valid "
+                    "layer name" NAME_HINT);
 }
 
 Test(model_rules, layers_have_names_of_their_own)
@@ -188,7 +189,7 @@ Test(model_rules, patience_needs_points_held_back)
 {
     static const rule_t rules[] = {
         { "patience: 1",
-          "m.yaml:7:20: 'patience' needs points that are held back, and "
+          "m.yaml:7:20: 'patience' needs points that are held back, but "
           "'validate' is 0; set 'validate', for example 0.05\n" },
         { "patience: 0", "" },
         { "patience: auto", "" },
@@ -225,22 +226,22 @@ Test(model_rules, a_key_that_means_nothing_for_the_optimizer_is_refused)
 {
     static const rule_t rules[] = {
         { "optimizer: { kind: sgd, beta1: 0.5 }",
-          "m.yaml:7:41: 'beta1' means nothing for kind 'sgd'; it is for "
+          "m.yaml:7:41: 'beta1' has no effect with kind 'sgd'; it is for "
           "adam\n" },
         { "optimizer: { kind: adagrad, beta2: 0.5 }",
-          "m.yaml:7:45: 'beta2' means nothing for kind 'adagrad'; it is for "
+          "m.yaml:7:45: 'beta2' has no effect with kind 'adagrad'; it is for "
           "adam\n" },
         { "optimizer: { kind: sgd, epsilon: 0.5 }",
-          "m.yaml:7:43: 'epsilon' means nothing for kind 'sgd'; it is for "
+          "m.yaml:7:43: 'epsilon' has no effect with kind 'sgd'; it is for "
           "adam, adagrad\n" },
         { "optimizer: { kind: adagrad, weight_decay: 0.5 }",
-          "m.yaml:7:52: 'weight_decay' means nothing for kind 'adagrad'; it "
+          "m.yaml:7:52: 'weight_decay' has no effect with kind 'adagrad'; it "
           "is for adam, sgd\n" },
         { "optimizer: { kind: sgd, offload: file }",
-          "m.yaml:7:43: 'offload' means nothing for kind 'sgd'; it is for "
+          "m.yaml:7:43: 'offload' has no effect with kind 'sgd'; it is for "
           "adam\n" },
         { "optimizer: { offload: none, offload_path: x }",
-          "m.yaml:7:52: 'offload_path' means nothing with 'offload: none'; "
+          "m.yaml:7:52: 'offload_path' has no effect with 'offload: none'; "
           "leave it out, or set 'offload: file'\n" },
         { "optimizer: { offload_path: x }", "" },
         { "optimizer: { kind: adam, offload: file, offload_path: x }", "" },
@@ -256,10 +257,10 @@ Test(model_rules, a_key_that_means_nothing_for_the_schedule_is_refused)
 {
     static const rule_t rules[] = {
         { "schedule: { kind: constant, warmup_batches: 5 }",
-          "m.yaml:7:54: 'warmup_batches' means nothing for kind 'constant'; "
+          "m.yaml:7:54: 'warmup_batches' has no effect with kind 'constant'; "
           "it is for warmup, cosine\n" },
         { "schedule: { kind: warmup, floor: 0.5 }",
-          "m.yaml:7:43: 'floor' means nothing for kind 'warmup'; it is for "
+          "m.yaml:7:43: 'floor' has no effect with kind 'warmup'; it is for "
           "cosine\n" },
         { "schedule: { kind: warmup, warmup_batches: 5 }", "" },
         { "schedule: { kind: cosine, warmup_batches: 5, floor: 0.1 }", "" },
@@ -314,12 +315,12 @@ Test(model_rules, sections_without_refused_values_are_judged_all_the_same)
                     "m.yaml:3:38: option 'units' of layer '2' must be in "
                     "1..65536 or auto, found '0'\n"
                     "m.yaml:4:20: 'patience' needs points that are held back, "
-                    "and 'validate' is 0; set 'validate', for example 0.05\n");
+                    "but 'validate' is 0; set 'validate', for example 0.05\n");
     /* And the other way round. */
     fixture_refused("skein: 1\ndata: { train: t }\nmodel: { layers: [ { name: "
                     "a.b }, { name: o } ] }\ntrain: { patience: 1, window: 0 "
                     "}\n",
-                    "m.yaml:3:28: 'a.b' is no name for a layer" NAME_HINT
+                    "m.yaml:3:28: 'a.b' is not a valid layer name" NAME_HINT
                     "m.yaml:4:31: option 'window' of train must be in 1..64 or "
                     "auto, found '0'\n");
 }

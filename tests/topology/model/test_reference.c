@@ -32,12 +32,13 @@ Test(reference, a_line_tells_key_type_range_default_and_meaning)
 {
     char *text = print_reference();
     expect_line(text, "| `seed` | whole number | 0 to 9007199254740992 | `1` | "
-                      "where all random numbers come from |");
-    expect_line(text,
-                "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
-                "batches that a shard computes ahead of its updates, itself "
-                "counted: staleness is never more; 2 x window - 1 are "
-                "issued at most |");
+                      "seed of all random numbers |");
+    expect_line(
+        text,
+        "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
+        "batches that a shard may compute ahead of its updates, the "
+        "current one included: staleness is never more; at most 2 x window - "
+        "1 batches are in flight |");
     expect_line(text, "| `train` | path |  | required | training points: XMC "
                       "text, plain or compressed (.gz, .zst) |");
     expect_line(text, "| `test` | path |  | empty | test points, for "
@@ -46,10 +47,12 @@ Test(reference, a_line_tells_key_type_range_default_and_meaning)
                       "for 2 MiB pages for the large dense arrays |");
     expect_line(text, "| `epsilon` | number | 1e-30 to 1 | `1e-8` | adam, "
                       "adagrad: added to the root of the second moment |");
-    expect_line(text, "| `layers` | list of mappings | | required | the "
-                      "layers, from the input to the labels; names differ |");
+    expect_line(
+        text,
+        "| `layers` | list of mappings | | required | the "
+        "layers, from the input to the labels; each has a name of its own |");
     expect_line(text, "| `plugins` | list of paths | | none | shared libraries "
-                      "that bring further actor kinds and samplers |");
+                      "that provide further actor kinds and samplers |");
     expect_line(text, "| `sampler` | mapping | | all defaults | how the rows "
                       "of a batch are chosen |");
     free(text);

@@ -319,7 +319,7 @@ Test(forecast, is_printed_as_comments)
     cr_expect(strstr(text, "# 2 nodes, f32 on the links, which carry 1 Mbit/s "
                            "each way:\n"),
               "%s", text);
-    cr_expect(strstr(text, "#     a batch: 14.0 kB sent, 14.0 kB received, "
+    cr_expect(strstr(text, "#     per batch: 14.0 kB sent, 14.0 kB received, "
                            "112.00 ms on the link, 0.78 ms of work\n"),
               "%s", text);
     cr_expect(strstr(text, "# use one node: a alone is expected to be faster "

@@ -172,10 +172,9 @@ Test(plan_nodes, a_node_without_a_shard_is_refused)
         model_of(cores, ", units: 64, shards: 1", ", shards: 2", "");
     cr_expect_eq(skn_plan_make(&plan, model, 1, &error), SKN_BAD_CONFIG);
     cr_expect_str_eq(error.text, "m.yaml: node 'n2' gets no shard: the layers "
-                                 "are cut into fewer than the nodes have "
-                                 "cores");
+                                 "have fewer shards than the nodes have cores");
     cr_expect_str_eq(error.hint,
-                     "leave the node out, or 'shards' of the layers");
+                     "leave out the node, or the 'shards' of the layers");
     skn_model_destroy(&model);
 }
 

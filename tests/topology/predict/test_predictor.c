@@ -186,12 +186,13 @@ Test(predictor, questions_out_of_range_are_refused)
     trained_fixture_t fixture = { 0 };
     skn_predictor_t *predictor = open_plain(&fixture);
     expect_refused(predictor, 0, 1, 0, SKN_USAGE,
-                   "0 labels a point were asked for, 1 to 128 are allowed");
+                   "0 labels per point were requested, 1 to 128 are allowed");
     expect_refused(predictor, 0, 1, 129, SKN_USAGE,
-                   "129 labels a point were asked for, 1 to 128 are allowed");
+                   "129 labels per point were requested, 1 to 128 are allowed");
     skn_predictor_strict(predictor, true);
     expect_refused(predictor, 9, 1, 1, SKN_BAD_DATA,
-                   "point 0 has feature 9, the model has 9");
+                   "point 0 has feature 9, but the model has only 9 "
+                   "features");
     skn_predictor_strict(predictor, false);
     expect_refused(predictor, 3, NAN, 1, SKN_BAD_DATA,
                    "point 0: the value of feature 3 is not finite");
@@ -226,19 +227,20 @@ Test(predictor, offsets_that_cannot_be_are_refused_with_the_point)
                   "2; offsets must not fall" },
         { 1,
           { 0, SIZE_MAX / 2 },
-          .text = "the offsets say 9223372036854775807 features, more than any "
-                  "memory has" },
+          .text =
+              "the offsets ask for 9223372036854775807 features, more than any "
+              "memory holds" },
         { 1, { 0 }, .no_offset = true, .text = "1 points have no offsets" },
         { 1,
           { 0, 2 },
           .no_feature = true,
-          .text = "the offsets say 2 features, and there is no array of "
-                  "features" },
+          .text = "the offsets ask for 2 features, but the array of "
+                  "features is NULL" },
         { 1,
           { 0, 2 },
           .no_value = true,
-          .text = "the offsets say 2 features, and there is no array of "
-                  "values" },
+          .text = "the offsets ask for 2 features, but the array of "
+                  "values is NULL" },
     };
     trained_fixture_t fixture = { 0 };
     skn_predictor_t *predictor = open_plain(&fixture);
@@ -415,7 +417,7 @@ Test(predictor, what_is_no_model_is_told)
     (void)snprintf(away, sizeof(away), "%s/away", fixture.folder);
     cr_assert_eq(rename(path, away), 0);
     expect_no_model(away, SKN_NO_INPUT,
-                    "lies in no run folder, which has its config");
+                    "is not in a run folder, which has its config");
     expect_no_model(fixture.path, SKN_NO_INPUT, "holds no checkpoint");
     trained_remove(&fixture);
 }

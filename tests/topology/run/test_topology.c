@@ -50,7 +50,7 @@ Test(topology, a_text_runs_to_its_end)
     cr_expect_eq(skn_topology_wait(topology, &error), SKN_OK);
     cr_expect_eq(flow_logs[1].count, 100);
     cr_expect_eq(skn_topology_start(topology, NULL, &error), SKN_USAGE);
-    cr_expect_str_eq(error.text, "the topology was started before");
+    cr_expect_str_eq(error.text, "the topology was started already");
     skn_topology_destroy(&topology);
     cr_expect_null(topology);
     skn_topology_destroy(&topology);

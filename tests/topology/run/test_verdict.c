@@ -227,7 +227,7 @@ Test(verdict, a_thin_link)
     /* The rate may be one that was set. */
     links[0].rtt_ns = 300000;
     nodes[0].capped_ns = 7 * SECOND;
-    expect_bound(1, SKN_BOUND_RATE, "the rate that is set");
+    expect_bound(1, SKN_BOUND_RATE, "the rate that was set");
 }
 
 Test(verdict, a_link_that_is_long)

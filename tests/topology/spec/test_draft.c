@@ -93,7 +93,7 @@ Test(draft, is_checked_as_a_file_is)
     draw_loop(draft, 7);
     cr_expect_null(skn_draft_finish(&draft, word_kinds, problems));
     cr_expect_str_eq(skn_problems_text(problems, 0),
-                     "m.yaml: the pipe of 'work' has credit 7 and lies in a "
+                     "m.yaml: the pipe of 'work' has credit 7 and is in a "
                      "cycle with source, whose window is 8");
 }
 

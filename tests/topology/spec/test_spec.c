@@ -169,7 +169,7 @@ Test(spec, refuses_files_without_a_topology)
                     "what the run is called\n"
                     "t.yaml:2:11: a topology needs at least one actor");
     expect_problems("skein: 1\ntopology: { name: a b, actors: 3, pipes: {} }\n",
-                    "t.yaml:2:19: the name of a topology may hold letters, "
+                    "t.yaml:2:19: the name of a topology may contain letters, "
                     "digits, '_', '-' and '.' only, and starts with no '-' or "
                     "'.'\n"
                     "t.yaml:2:32: 'actors' of topology must be a list, found "
@@ -206,7 +206,7 @@ Test(spec, refuses_actors_that_are_not_complete)
                   "    - { name: c, kind: hermit, cores: all }\n"
                   "    - { name: d, kind: hermit, cores: 65536 }\n",
                   "t.yaml:5:7: option 'name' of an actor is missing; name: "
-                  "what pipes call it\n"
+                  "its name in pipes\n"
                   "t.yaml:5:29: option 'nice' of an actor must be in 0..19, "
                   "found '20'\n"
                   "t.yaml:6:7: an actor must be a mapping, found 'x'\n"
@@ -232,10 +232,10 @@ Test(spec, refuses_names_that_are_none)
                   "    - { name: a.1, kind: hermit, replicate: 2 }\n",
                   "t.yaml:5:15: the name of an actor must have 1 to 64 "
                   "letters, this has 0\n"
-                  "t.yaml:6:15: the name of an actor may hold letters, "
+                  "t.yaml:6:15: the name of an actor may contain letters, "
                   "digits, '_', '-' and '.' only, and starts with no '-' or "
                   "'.'\n"
-                  "t.yaml:7:15: the name of an actor may hold letters, "
+                  "t.yaml:7:15: the name of an actor may contain letters, "
                   "digits, '_', '-' and '.' only, and starts with no '-' or "
                   "'.'\n"
                   "t.yaml:8:15: 'a.1' cannot be replicated, since it ends in "
@@ -279,8 +279,8 @@ Test(spec, refuses_duplicate_names_and_broken_rows_of_peers)
                   "'d.1'; peers count from 0 without a gap\n"
                   "t.yaml:13:15: there is an actor 'e.1' but none named "
                   "'e.0'; peers count from 0 without a gap\n"
-                  "t.yaml:15:15: 'f.1' is a relay, but its peer 'f.0' is a "
-                  "hermit");
+                  "t.yaml:15:15: 'f.1' has kind relay, but its peer 'f.0' has "
+                  "kind hermit");
 }
 
 Test(spec, refuses_options_that_the_kind_does_not_take)
@@ -379,7 +379,7 @@ expect_kinds_refused(const skn_kind_t *const *kinds, const char *want)
 Test(spec, refuses_kinds_that_contradict_each_other)
 {
     static const skn_kind_t *const twice[] = { &hermit, &relay, &hermit, NULL };
-    expect_kinds_refused(twice, "t.yaml: kind 'hermit' is there already");
+    expect_kinds_refused(twice, "t.yaml: kind 'hermit' is already known");
     static const skn_schema_t other = { .name = "word",
                                         .id = 1007,
                                         .help = "" };
@@ -446,13 +446,13 @@ Test(spec, takes_the_kinds_of_a_plug_in)
     skn_spec_destroy(&spec);
     char want[4096];
     (void)snprintf(want, sizeof(want),
-                   "t.yaml:4:13: plug-in %s has version 2, this program takes "
+                   "t.yaml:4:13: plug-in %s has version 2, this program needs "
                    "1; compile it again",
                    SKN_TEST_PLUGIN_2);
     expect_problems(PLUGIN("['" SKN_TEST_PLUGIN_2 "']"), want);
     (void)snprintf(want, sizeof(want),
-                   "t.yaml:4:13: %s is no plug-in: it exports no symbol "
-                   "'skn_plugin'",
+                   "t.yaml:4:13: %s is not a plug-in: it exports no "
+                   "symbol 'skn_plugin'",
                    SKN_TEST_PLUGIN_0);
     expect_problems(PLUGIN("['" SKN_TEST_PLUGIN_0 "']"), want);
 }

@@ -51,18 +51,19 @@ Test(spec_graph, refuses_a_handler_that_gets_parts_and_single_messages)
 
 Test(spec_graph, refuses_actors_that_nobody_reaches)
 {
-    expect_problems("skein: 1\ntopology:\n  name: t\n  actors:\n" READER
-                    "    - { name: c, kind: word_counter, replicate: 2 }\n"
-                    "    - { name: p, kind: total_printer }\n"
-                    "    - { name: h, kind: hermit }\n",
-                    "t.yaml:5:7: reader is in no pipe; connect it, or leave "
-                    "it out\n"
-                    "t.yaml:6:7: c.0 is in no pipe; connect it, or leave it "
-                    "out\n"
-                    "t.yaml:6:7: c.1 is in no pipe; connect it, or leave it "
-                    "out\n"
-                    "t.yaml:7:7: p is in no pipe; connect it, or leave it "
-                    "out");
+    expect_problems(
+        "skein: 1\ntopology:\n  name: t\n  actors:\n" READER
+        "    - { name: c, kind: word_counter, replicate: 2 }\n"
+        "    - { name: p, kind: total_printer }\n"
+        "    - { name: h, kind: hermit }\n",
+        "t.yaml:5:7: reader is not connected to any pipe; connect it, or leave "
+        "it out\n"
+        "t.yaml:6:7: c.0 is not connected to any pipe; connect it, or leave it "
+        "out\n"
+        "t.yaml:6:7: c.1 is not connected to any pipe; connect it, or leave it "
+        "out\n"
+        "t.yaml:7:7: p is not connected to any pipe; connect it, or leave it "
+        "out");
 }
 
 /* --- cycles -------------------------------------------------------------- */
@@ -257,12 +258,12 @@ Test(spec_graph, refuses_the_cycle_that_is_left_beside_the_answers)
 Test(spec_graph, refuses_less_credit_than_the_window)
 {
     expect_problems(LOOP("16", "15", "1"),
-                    "t.yaml:8:57: the pipe of 'work' has credit 15 and lies "
-                    "in a cycle with source, whose window is 16; credit: 16 "
-                    "or more\n"
-                    "t.yaml:9:57: the pipe of 'done' has credit 1 and lies in "
-                    "a cycle with source, whose window is 16; credit: 16 or "
-                    "more");
+                    "t.yaml:8:57: the pipe of 'work' has credit 15 and is "
+                    "in a cycle with source, whose window is 16; give "
+                    "credit: 16 or more\n"
+                    "t.yaml:9:57: the pipe of 'done' has credit 1 and is in a "
+                    "cycle with source, whose window is 16; give "
+                    "credit: 16 or more");
 }
 
 Test(spec_graph, leaves_pipes_outside_of_the_cycle_alone)

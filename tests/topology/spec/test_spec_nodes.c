@@ -176,9 +176,10 @@ Test(spec_nodes, knows_every_coding)
 
 Test(spec_nodes, refuses_what_is_no_list_of_nodes)
 {
-    expect_said(HEAD "  nodes: []\n" ACTORS SUMS(""),
-                "t.yaml:4:10: 'nodes' of topology lists no node; leave it out "
-                "for a run in one process\n");
+    expect_said(
+        HEAD "  nodes: []\n" ACTORS SUMS(""),
+        "t.yaml:4:10: 'nodes' of topology is an empty list; leave it out "
+        "for a run in one process\n");
     expect_said(HEAD "  nodes: a\n" ACTORS SUMS(""),
                 "t.yaml:4:10: 'nodes' of topology must be a list, found 'a'\n");
     expect_said(HEAD "  nodes: [a]\n" ACTORS SUMS(""),
@@ -187,16 +188,16 @@ Test(spec_nodes, refuses_what_is_no_list_of_nodes)
 
 Test(spec_nodes, refuses_bad_keys_and_names_of_nodes)
 {
-    expect_said(HEAD
-                "  nodes:\n"
-                "    - { nam: a, address: 'tcp://a:1' }\n"
-                "    - { name: 'b c', address: 'tcp://b:1' }\n" ACTORS SUMS(""),
-                "t.yaml:5:7: option 'name' of a node is missing; name: what "
-                "actors call it\n"
-                "t.yaml:5:9: unknown option 'nam' of a node; did you mean "
-                "'name'?\n"
-                "t.yaml:6:15: the name of a node may hold letters, digits, "
-                "'_', '-' and '.' only, and starts with no '-' or '.'\n");
+    expect_said(
+        HEAD "  nodes:\n"
+             "    - { nam: a, address: 'tcp://a:1' }\n"
+             "    - { name: 'b c', address: 'tcp://b:1' }\n" ACTORS SUMS(""),
+        "t.yaml:5:7: option 'name' of a node is missing; name: its name "
+        "in actors\n"
+        "t.yaml:5:9: unknown option 'nam' of a node; did you mean "
+        "'name'?\n"
+        "t.yaml:6:15: the name of a node may contain letters, digits, "
+        "'_', '-' and '.' only, and starts with no '-' or '.'\n");
 }
 
 Test(spec_nodes, refuses_nodes_that_do_not_fit_together)
@@ -231,14 +232,16 @@ Test(spec_nodes, refuses_actors_that_are_nowhere)
                 "t.yaml:10:7: actor 't.1' is on no node; there are a, b\n");
     expect_said(HEAD "  nodes: [{ name: left }, { name: right }]\n"
                      "  actors: [{ name: m, kind: maker, node: lefd }]\n",
-                "t.yaml:4:11: node 'left' has no address; tcp://host:port as "
-                "the other nodes reach it, for example tcp://10.0.0.1:7001\n"
-                "t.yaml:4:27: node 'right' has no address; tcp://host:port as "
-                "the other nodes reach it, for example tcp://10.0.0.1:7001\n"
+                "t.yaml:4:11: node 'left' has no address; give "
+                "tcp://host:port as the other nodes reach it, for example "
+                "tcp://10.0.0.1:7001\n"
+                "t.yaml:4:27: node 'right' has no address; give "
+                "tcp://host:port as the other nodes reach it, for example "
+                "tcp://10.0.0.1:7001\n"
                 "t.yaml:5:42: unknown node 'lefd' of actor 'm'; did you mean "
                 "'left'?\n");
     expect_said(HEAD "  actors: [{ name: m, kind: maker, node: a }]\n",
-                "t.yaml:4:42: actor 'm' is on node 'a', and the topology has "
+                "t.yaml:4:42: actor 'm' is on node 'a', but the topology has "
                 "no nodes; list them under 'nodes'\n");
 }
 

@@ -24,8 +24,8 @@ Test(spec_pipes, refuses_pipes_that_are_not_complete)
     EXPECT_PIPE("from: reader, to: [], message: word", "27",
                 "the pipe needs a 'to': an actor, or a list");
     EXPECT_PIPE("from: reader, to: counter", "7",
-                "option 'message' of a pipe is missing; message: what goes "
-                "through");
+                "option 'message' of a pipe is missing; message: the "
+                "message that it carries");
     EXPECT_PIPE(WORDS ", patern: any, credit: 0", "51",
                 "unknown option 'patern' of a pipe; did you mean 'pattern'?\n"
                 "t.yaml:10:72: option 'credit' of a pipe must be in 1..65536, "
@@ -55,7 +55,7 @@ Test(spec_pipes, refuses_ends_that_are_no_actors)
                 "reader\n"
                 "t.yaml:10:31: expected the name of an actor, found a "
                 "mapping\n"
-                "t.yaml:10:50: 'counter.1' stands here twice");
+                "t.yaml:10:50: 'counter.1' is listed twice here");
 }
 
 Test(spec_pipes, refuses_messages_that_nobody_sends_or_handles)
@@ -108,8 +108,8 @@ Test(spec_pipes, refuses_fields_that_cannot_serve)
                 "message 'word' has no field 'hsh' for 'key'; did you mean "
                 "'hash'?");
     EXPECT_PIPE(WORDS ", pattern: scatter, key: zzz", "74",
-                "message 'word' has no field 'zzz' for 'key'; fields that can "
-                "be one: hash, wide, narrow, few, ids, batch");
+                "message 'word' has no field 'zzz' for 'key'; possible "
+                "fields: hash, wide, narrow, few, ids, batch");
     EXPECT_PIPE(WORDS ", pattern: scatter, key: text", "74",
                 "field 'text' of message 'word' is str; 'key' must be u32, "
                 "u64, u32s or u64s");
@@ -119,8 +119,8 @@ Test(spec_pipes, refuses_fields_that_cannot_serve)
         TOPOLOGY(READER COUNTERS PRINTER,
                  "    - { from: counter, to: printer, message: total,\n"
                  "        pattern: gather }\n"),
-        "t.yaml:9:7: message 'total' has no field 'batch' for 'by'; fields "
-        "that can be one: count");
+        "t.yaml:9:7: message 'total' has no field 'batch' for 'by'; possible "
+        "fields: count");
 }
 
 Test(spec_pipes, refuses_bounds_that_are_none)

@@ -33,8 +33,8 @@
 
 /* The purpose of a run. P(NAME, number on the wire, what a node does) */
 #define SKN_LINK_PURPOSES(P)                                                   \
-    P(BEGIN, 0, "begins anew")                                                 \
-    P(RESUME, 1, "goes on with a run")                                         \
+    P(BEGIN, 0, "starts a new run")                                            \
+    P(RESUME, 1, "continues a run")                                            \
     P(PREDICT, 2, "predicts")
 
 typedef enum skn_link_purpose {
@@ -55,8 +55,8 @@ const char *skn_link_reason_name(skn_link_reason_t reason);
     S(NEW, "new", "waiting for the peer's hello")                              \
     S(LIVE, "live", "the peer answers")                                        \
     S(SUSPECT, "suspect", "the peer has not answered for suspect_ns")          \
-    S(DONE, "done", "both streams came to their ends and were acked")          \
-    S(DEAD, "dead", "given up; skn_link_failure says why")
+    S(DONE, "done", "both streams ended and were acknowledged")                \
+    S(DEAD, "dead", "failed; skn_link_failure says why")
 
 typedef enum skn_link_state {
 #define S(name, word, text) SKN_LINK_##name,

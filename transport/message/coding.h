@@ -36,7 +36,7 @@
 
 /* C(NAME, name in configs, bits a value, help), best first. */
 #define SKN_CODINGS(C)                                                         \
-    C(F32, "f32", 32, "as they are")                                           \
+    C(F32, "f32", 32, "unchanged 32-bit floats")                               \
     C(BF16, "bf16", 16, "the upper half of a float")                           \
     C(INT8, "int8", 8, "8 bits and a scale a row, rounded at random")          \
     C(INT4, "int4", 4, "4 bits and a scale a row, rounded at random")

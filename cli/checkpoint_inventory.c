@@ -40,7 +40,7 @@ add_names(cli_inventory_t *all, size_t k, skn_error_t *error)
             memcpy(all->id + all->count, list, count * sizeof(*list));
         all->count += count;
     } else if (status == SKN_OK) {
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for %zu checkpoints",
                           count);
     }
     free(list);
@@ -72,7 +72,7 @@ cli_inventory_open_all(cli_inventory_t *all, const skn_trained_place_t *place,
     all->held = calloc(nodes->count + 1, sizeof(*all->held));
     all->held_count = calloc(nodes->count + 1, sizeof(*all->held_count));
     if (!all->folder || !all->held || !all->held_count)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu folders",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu folders",
                         nodes->count + 1);
     /* The run may have continued in the folder that contains those of its
      * nodes. */

@@ -62,7 +62,7 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
         (void)fclose(file);
     } else {
         (void)close(pipe_end);
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for a drawing");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for a drawing");
     }
     cli_process_wait(child, &code);
     if (status == SKN_OK && (!WIFEXITED(code) || WEXITSTATUS(code) != 0))

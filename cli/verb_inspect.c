@@ -376,7 +376,7 @@ look_at(inspection_t *look, skn_error_t *error)
         cli_warn(look->call, look->place.note, "");
     look->held_form = calloc(look->all.count + 1, sizeof(*look->held_form));
     if (!look->held_form)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu checkpoints",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu checkpoints",
                         look->all.count);
     prove_all(look);
     bool any = look->place.one;

@@ -220,7 +220,7 @@ keep_point(predict_t *predict, skn_error_t *error)
         if (value)
             predict->value = value;
         if (!feature || !value)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
                             room);
         predict->room = room;
     }
@@ -461,7 +461,7 @@ predict_run(const cli_call_t *call)
     struct sigaction ordinary = { .sa_handler = SIG_DFL };
     predict_t *predict = calloc(1, sizeof(*predict));
     if (!predict) {
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for predictions");
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for predictions");
         return cli_report(call, &error);
     }
     /* `skein predict ... | head` ends quietly, even if the parent ignores

@@ -466,7 +466,7 @@ up_run(const cli_call_t *call)
     bool unread = false;
     int code;
     if (!up)
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for the nodes");
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for the nodes");
     if (!problems || !up) {
         code = cli_report(call, &error);
     } else {

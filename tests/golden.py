@@ -4,9 +4,10 @@
 Usage: tests/golden.py [--update] [NAME...]
 
 Plans, drawings, help, manual pages, completions, kinds and schema: texts that
-other tools or people read, and that nobody should change without knowing. Each
-is a file in tests/golden/; `--update` writes those that differ anew, and the
-diff belongs to the commit that causes it.
+other tools or people read, and that nobody should change without knowing; and
+the list of all messages (.ci/messages). Each is a file in tests/golden/;
+`--update` rewrites those that differ, and the diff belongs to the commit that
+causes it.
 
 Every text must be the same on every machine, in every locale and terminal:
 plans are made for a given number of units by golden_plan (tests/golden/plan.c)
@@ -28,6 +29,7 @@ BUILD = pathlib.Path(os.environ.get("SKEIN_BUILD", ROOT / "build")).resolve()
 GOLDEN = ROOT / "tests" / "golden"
 SKEIN = str(BUILD / "skein")
 PLAN = str(BUILD / "golden" / "golden_plan")
+MESSAGES = str(ROOT / ".ci" / "messages")
 
 # Lines of a diff that are printed; more do not help.
 DIFF_LINES_MAX = 60
@@ -241,6 +243,9 @@ class Golden:
         for name, words in COMMANDS.items():
             if not names or name in names:
                 made[name] = self.command(words)
+        if not names or "messages" in names:
+            made["messages"] = run([MESSAGES, "--print"], self.folder,
+                                   self.environment)
         for verb in self.verbs():
             for name, words in ((f"help-{verb}", [verb, "--help"]),
                                 (f"man-{verb}", ["man", verb])):

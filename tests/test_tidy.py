@@ -458,10 +458,24 @@ class Tidy(unittest.TestCase):
 
     def test_banned_phrases_in_comments_are_caught(self):
         for words, better in (("begins anew", "again"), ("till it ends",
-                              "until"), ("cannot be\n * had", "be obtained")):
+                              "until"), ("cannot be\n * had", "be obtained"),
+                              ("goes on with it", "continues"),
+                              ("can go on with it", "continue")):
             self.caught(self.source(SOURCE, f"/* It {words}. */\n"),
                         SOURCE + ":4:", better)
-        self.clean(self.source(SOURCE, 'const char *skn_x = "begins anew";\n'))
+
+    def test_banned_phrases_in_messages_are_caught(self):
+        for words, better in (("begins anew", "again"),
+                              ("the node is told", "is sent"),
+                              ("nodes are told", "are sent"),
+                              ("labels come twice", "received twice"),
+                              ("no room for a link", "no memory"),
+                              ("bytes behind the end", "after the end")):
+            self.caught(self.source(
+                SOURCE, f'const char *skn_x = "{words}";\n'),
+                SOURCE + ":4:", better)
+        self.clean(self.source(SOURCE, 'const char *skn_x = "told";\n'
+                               "/* The node is told. */\n"))
 
     def test_a_head_that_is_a_riddle_is_caught(self):
         for words in ("for whoever asks", "less once"):

@@ -37,15 +37,16 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     if (save->metadata.count == 0 ||
         save->metadata.at[save->metadata.count - 1] != '\0')
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the metadata of batch %llu do not end",
+                        "%s: the metadata of batch %llu has no NUL at its end",
                         skn_actor_name(actor), (unsigned long long)save->batch);
     if (!checkpointer->run)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: batch %llu is to be saved, and we only look",
+                        "%s: asked to save batch %llu, but read_only is set",
                         skn_actor_name(actor), (unsigned long long)save->batch);
     if (checkpointer->save)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: batch %llu is to be saved, batch %llu is not done",
+                        "%s: asked to save batch %llu before batch %llu was "
+                        "saved",
                         skn_actor_name(actor), (unsigned long long)save->batch,
                         (unsigned long long)checkpointer->save->batch);
     checkpointer->save = skn_message_keep(message);
@@ -206,7 +207,8 @@ check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
     status =
         skn_fail(error, SKN_BUSY, "%s: another process has written batch %llu",
                  path, (unsigned long long)newest);
-    return skn_fail_hint(error, status, "resume it again");
+    return skn_fail_hint(error, status,
+                         "resume again to continue from that batch");
 }
 
 static skn_status_t
@@ -274,22 +276,23 @@ checkpointer_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL, "folder of the run" },
     { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "the folder holds the run already" },
+      "resume: the folder already holds the run" },
     { "newest", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
       "resume: batch of the newest checkpoint in the folder; 0: none" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "resume: the one that owners who ask get their state of; empty: none" },
+      "resume: checkpoint from which owners request their state; empty: none" },
     { "read_only", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "give owners their state, and leave the folder to whoever trains in it" },
+      "send owners their state, but never write to the folder" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "id of a new run, 32 hex digits; empty: drawn" },
+      "id of a new run, 32 hex digits; empty: random" },
     { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
-      "text of the config, kept in the folder" },
+      "text of the config, stored in the folder" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
-      "updaters whose state makes a checkpoint" },
-    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL, "checkpoints that stay" },
+      "updaters whose state makes up a checkpoint" },
+    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL,
+      "number of checkpoints to keep" },
     { "generation", SKN_OPTION_INT, "0", 0, SKN_GENERATION_MAX, NULL,
-      "of the nodes, in the names of checkpoints" },
+      "generation of the nodes, used in the names of checkpoints" },
     { 0 },
 };
 

@@ -38,7 +38,8 @@ skn_fetcher_open(skn_fetcher_t *fetcher, skn_checkpoint_t *checkpoint,
     fetcher->spoilt =
         calloc(manifest->piece_count + 1, sizeof(*fetcher->spoilt));
     if (!fetcher->holders || !fetcher->spoilt)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a list of %zu files",
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a list of %zu files",
                         manifest->file_count);
     return SKN_OK;
 }
@@ -83,7 +84,7 @@ skn_fetcher_hold(skn_fetcher_t *fetcher, const skn_actor_t *actor,
     for (size_t k = 0; k < count; k++) {
         if (file[k] >= files || node >= fetcher->nodes)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: node %u has file %u of %zu",
+                            "%s: node %u claims to hold file %u of %zu",
                             skn_actor_name(actor), node, file[k], files);
         fetcher->holders[file[k]] |= bit_of(node);
     }
@@ -112,7 +113,7 @@ fail_piece(const skn_fetcher_t *fetcher, const skn_pending_t *pending,
                    skn_checkpoint_manifest(checkpoint)->file[file].name,
                    why[0] ? ": " : "", why);
     return skn_fail_hint(error, SKN_NO_INPUT,
-                         "start a node that has that file, or go on from an "
+                         "start a node that has that file, or resume from an "
                          "older checkpoint (--from)");
 }
 
@@ -156,7 +157,7 @@ free_place(skn_fetcher_t *fetcher, skn_error_t *error)
     skn_pending_t *more =
         realloc(fetcher->pending, room * sizeof(*fetcher->pending));
     if (!more) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for %zu parts on their way",
+        skn_fail(error, SKN_NO_MEMORY, "no memory for %zu parts in flight",
                  room);
         return NULL;
     }
@@ -324,7 +325,7 @@ skn_fetcher_block(skn_fetcher_t *fetcher, skn_actor_t *actor, const char *name,
         want->columns > tensor->columns - want->column_first)
         return skn_fail(
             error, SKN_BAD_DATA,
-            "%s: tensor %s: %llu x %llu at (%llu, %llu) is not within it",
+            "%s: tensor %s: %llu x %llu at (%llu, %llu) is outside of it",
             skn_checkpoint_path(checkpoint), name,
             (unsigned long long)want->rows, (unsigned long long)want->columns,
             (unsigned long long)want->row_first,
@@ -358,7 +359,7 @@ skn_fetcher_take(skn_fetcher_t *fetcher, skn_actor_t *actor,
         return fetched->ticket / 2 < fetcher->next_ticket
                    ? SKN_OK
                    : skn_fail(error, SKN_BAD_MESSAGE,
-                              "%s: a part came that was not asked for",
+                              "%s: received a part that was not requested",
                               skn_actor_name(actor));
     const skn_piece_t *piece =
         skn_checkpoint_piece(fetcher->checkpoint, pending->piece);
@@ -369,7 +370,7 @@ skn_fetcher_take(skn_fetcher_t *fetcher, skn_actor_t *actor,
              skn_hash_u64(fetched->bytes.at, fetched->bytes.count) !=
                  fetched->hash)
         (void)skn_fail(&fetcher->refusal, SKN_BAD_DATA,
-                       "a part of %s came damaged from node %u", piece->name,
+                       "a part of %s from node %u is damaged", piece->name,
                        pending->holder);
     else {
         copy_out(pending->to, pending->stride_bytes, fetched->bytes.at,
@@ -406,7 +407,7 @@ skn_fetcher_serve(skn_checkpoint_t *checkpoint, skn_actor_t *actor,
         checkpoint ? skn_checkpoint_piece(checkpoint, want->piece) : NULL;
     skn_error_t fault = { 0 };
     if (!checkpoint)
-        return refuse(actor, who, want, "there is no such checkpoint", error);
+        return refuse(actor, who, want, "no such checkpoint", error);
     size_t element = piece ? skn_dtype_bytes(piece->dtype) : 1;
     if (!piece || want->row > piece->rows ||
         want->rows > piece->rows - want->row || want->column > piece->columns ||
@@ -414,7 +415,8 @@ skn_fetcher_serve(skn_checkpoint_t *checkpoint, skn_actor_t *actor,
         want->columns == 0 ||
         want->columns > SKN_PART_BYTES / element / want->rows)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: node %u asks for %llu x %llu of piece %u",
+                        "%s: node %u requests %llu x %llu of piece %u, which "
+                        "is outside of it",
                         skn_actor_name(actor), want->from,
                         (unsigned long long)want->rows,
                         (unsigned long long)want->columns, want->piece);

@@ -58,7 +58,7 @@ open_file(skn_gatherer_t *gatherer, skn_error_t *error)
         &manifest_of(gatherer)->file[gatherer->file];
     skn_piece_t *piece = calloc(file->piece_count + 1, sizeof(*piece));
     if (!piece)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu tensors",
                         file->name, file->piece_count);
     for (size_t k = 0; k < file->piece_count; k++)
         piece[k] = *piece_of(gatherer, k);
@@ -91,7 +91,7 @@ ask_part(skn_gatherer_t *gatherer, skn_actor_t *actor, skn_error_t *error)
         .offset_bytes = gatherer->row * row_bytes,
     };
     if (!part->bytes)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a part of %s",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a part of %s",
                         want.name);
     gatherer->count++;
     want.row_first += gatherer->row;

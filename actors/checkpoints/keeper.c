@@ -258,7 +258,7 @@ on_keep(skn_actor_t *actor, void *state, const void *message,
     bool is_writing = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
     if (step == SKN_KEEP_WRITE || (is_writing && !receiver->writer))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: step %u of batch %llu, which is not in work",
+                        "%s: step %u of batch %llu, which is not being saved",
                         skn_actor_name(actor), keep->step,
                         (unsigned long long)keep->batch);
     if (step != SKN_KEEP_SEAL)
@@ -305,7 +305,7 @@ on_holding(skn_actor_t *actor, void *state, const void *message,
     /* Other nodes may get the start before this one: it has another sender. */
     if (keeper->early_count == keeper->nodes)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: a node tells twice what it holds",
+                        "%s: a node reported twice what it holds",
                         skn_actor_name(actor));
     keeper->early[keeper->early_count++] = skn_message_keep(message);
     return SKN_OK;
@@ -415,11 +415,11 @@ on_save(skn_actor_t *actor, void *state, const void *message,
     if (save->metadata.count == 0 ||
         save->metadata.at[save->metadata.count - 1] != '\0')
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the metadata of batch %llu do not end",
+                        "%s: the metadata of batch %llu has no NUL at its end",
                         skn_actor_name(actor), (unsigned long long)save->batch);
     if (!leads(keeper) || keeper->save)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: batch %llu is to be saved out of turn",
+                        "%s: asked to save batch %llu out of turn",
                         skn_actor_name(actor), (unsigned long long)save->batch);
     keeper->save = skn_message_keep(message);
     return tell_step(actor, keeper, SKN_KEEP_OPEN, (skn_bytes_t){ 0 }, error);
@@ -463,7 +463,7 @@ gather(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
     uint32_t *file = calloc(reports->whole.file_count + 1, sizeof(*file));
     if (!file && status == SKN_OK)
         status = skn_fail(&reports->failure, SKN_NO_MEMORY,
-                          "no room for a list of %zu files",
+                          "no memory for a list of %zu files",
                           reports->whole.file_count);
     for (uint32_t k = 1; k < reports->nodes && status == SKN_OK; k++)
         status = skn_fetcher_hold(&fetcher, actor, k, file,
@@ -621,8 +621,8 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
     int64_t senders = skn_actor_option_int(actor, "owners");
     if ((senders == 0) != only_gives(keeper))
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %lld owners send their state to keeper %u of %u "
-                        "that keep",
+                        "%s: %lld owners send their state to keeper %u, but "
+                        "only the first %u keep checkpoints",
                         skn_actor_name(actor), (long long)senders, keeper->node,
                         keeper->keepers);
     skn_status_t status =
@@ -658,7 +658,7 @@ keeper_start(skn_actor_t *actor, void *state, skn_error_t *error)
         return SKN_OK;
     if (path[0] && !skn_batch_name_parse(name ? name + 1 : path, &id.batch,
                                          &id.generation))
-        return skn_fail(error, SKN_BAD_CONFIG, "%s is no checkpoint", path);
+        return skn_fail(error, SKN_BAD_CONFIG, "%s is not a checkpoint", path);
     if (path[0])
         status = skn_held_manifest(skn_run_folder_path(keeper->run), id.batch,
                                    id.generation, &bytes, &count, error);
@@ -696,21 +696,22 @@ static const skn_option_t options[] = {
       "folder of the run on this node" },
     { "node", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "name of this node" },
     { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "the folder may hold the run already" },
+      "the folder may already hold the run" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "the first node: which checkpoint in its folder the run goes on from" },
+      "first node: checkpoint in its folder from which the run resumes" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "the first node: id of a new run, 32 hex digits; empty: drawn" },
+      "first node: id of a new run, 32 hex digits; empty: random" },
     { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
-      "text of the config, kept in the folder" },
+      "text of the config, stored in the folder" },
     { "owners", SKN_OPTION_INT, NULL, 0, SKN_ACTORS_MAX, NULL,
-      "owners that send their state to this node; 0: it leaves" },
+      "owners that send their state to this node; 0: the node is leaving" },
     { "keepers", SKN_OPTION_INT, "0", 0, SKN_CLUSTER_NODES_MAX, NULL,
-      "how many of the nodes keep, the first ones; the others only give what "
-      "they hold of `checkpoint`; 0: all keep" },
-    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL, "checkpoints that stay" },
+      "how many nodes, counted from the first, keep checkpoints; the others "
+      "only send what they hold of `checkpoint`; 0: all" },
+    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL,
+      "number of checkpoints to keep" },
     { "generation", SKN_OPTION_INT, "0", 0, SKN_GENERATION_MAX, NULL,
-      "of the nodes, in the names of checkpoints" },
+      "generation of the nodes, used in the names of checkpoints" },
     { 0 },
 };
 

@@ -16,7 +16,8 @@ skn_restorer_open(skn_restorer_t *restorer, uint32_t owners, skn_error_t *error)
         return SKN_OK;
     restorer->requests = calloc(owners, sizeof(*restorer->requests));
     if (!restorer->requests)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u owners", owners);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u owners",
+                        owners);
     return SKN_OK;
 }
 
@@ -57,7 +58,7 @@ skn_restorer_take(skn_restorer_t *restorer, const skn_actor_t *actor,
                                  : NULL;
     if (!request || request->want || request->count > 0 || request->complete)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: owner %u asks for '%s' out of turn",
+                        "%s: owner %u requests '%s' out of turn",
                         skn_actor_name(actor), want->owner, want->name);
     if (!want->name[0]) {
         request->complete = true;
@@ -82,10 +83,12 @@ size(const skn_actor_t *actor, const skn_checkpoint_tensor_t *tensor,
     if (part->rows > 0 && part->columns > 0 &&
         part->columns <= SKN_CHUNK_BYTES && *row_bytes <= SKN_CHUNK_BYTES)
         return SKN_OK;
-    return skn_fail(
-        error, SKN_BAD_MESSAGE, "%s: owner %u asks for %llu x %llu of %s",
-        skn_actor_name(actor), want->owner, (unsigned long long)part->rows,
-        (unsigned long long)part->columns, want->name);
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: owner %u requests %llu x %llu of %s, "
+                    "which is outside of it",
+                    skn_actor_name(actor), want->owner,
+                    (unsigned long long)part->rows,
+                    (unsigned long long)part->columns, want->name);
 }
 
 /* Fills a message with the next rows of a request; its sizes are set. */

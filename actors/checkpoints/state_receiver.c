@@ -17,7 +17,8 @@ skn_state_receiver_open(skn_state_receiver_t *receiver, uint32_t owners,
     *receiver = (skn_state_receiver_t){ .owners = owners };
     receiver->shards = calloc(owners, sizeof(*receiver->shards));
     if (!receiver->shards)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u shards", owners);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u shards",
+                        owners);
     receiver->kernels = skn_kernels_pick(error);
     return receiver->kernels ? SKN_OK : error->status;
 }
@@ -68,8 +69,7 @@ shard_of(skn_state_receiver_t *receiver, const char *file)
 static skn_status_t
 unexpected(const skn_actor_t *actor, const char *file, skn_error_t *error)
 {
-    return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: state for %s, which was not asked for",
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: unexpected state for %s",
                     skn_actor_name(actor), file);
 }
 
@@ -114,14 +114,14 @@ look_at_values(skn_actor_t *actor, const skn_state_receiver_t *receiver,
     skn_sender_blame(actor);
     (void)skn_fail(error, SKN_DIVERGED,
                    "%s: %s of batch %llu has values that are not finite, in "
-                   "the part of %s",
+                   "the part from %s",
                    skn_actor_name(actor), shard->piece[chunk->tensor].name,
                    (unsigned long long)chunk->batch, chunk->file);
     return skn_fail_hint(error, SKN_DIVERGED,
                          "training diverged (lower train.optimizer.rate), or "
-                         "the node that sends it computes wrongly: look at its "
-                         "memory, or leave it out; the older checkpoints are "
-                         "intact: go on with --resume");
+                         "the sending node computes wrongly: test its "
+                         "memory, or leave it out; older checkpoints are "
+                         "intact: continue with --resume");
 }
 
 static void

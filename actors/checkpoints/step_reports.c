@@ -23,7 +23,7 @@ skn_step_reports_open(skn_step_reports_t *reports, uint32_t nodes,
     return reports->parts
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY,
-                          "no room for the lists of %u nodes", nodes);
+                          "no memory for the lists of %u nodes", nodes);
 }
 
 void
@@ -72,8 +72,8 @@ skn_step_reports_take(skn_step_reports_t *reports, const skn_actor_t *actor,
     if (kept->node >= reports->nodes || kept->step != (uint32_t)reports->step ||
         kept->batch != reports->batch || (reports->reported & bit))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: node %u tells of step %u of batch %llu, step %u "
-                        "of batch %llu is in work",
+                        "%s: node %u reports step %u of batch %llu during "
+                        "step %u of batch %llu",
                         skn_actor_name(actor), kept->node, kept->step,
                         (unsigned long long)kept->batch,
                         (unsigned)reports->step,
@@ -99,7 +99,7 @@ skn_step_reports_seal(skn_step_reports_t *reports, const char *metadata,
     memcpy(whole->run_id, reports->parts[0].run_id, sizeof(whole->run_id));
     whole->metadata = strdup(metadata);
     if (!whole->metadata)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the metadata");
     for (uint32_t k = 0; k < reports->nodes && status == SKN_OK; k++)
         status = skn_manifest_merge(whole, &reports->parts[k], error);
     if (status == SKN_OK)

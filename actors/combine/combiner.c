@@ -120,16 +120,16 @@ flight_for(combiner_t *combiner, const combiner_part_t *part,
     const char *what = NULL;
     if (part->shard < combining->shard_first ||
         part->shard - combining->shard_first >= combining->shards)
-        what = "the shard is none of those that are combined here";
+        what = "its shard is not combined here";
     else if (part->rows > combining->batch_rows)
         what = "too many samples";
     else if (!flight->used && part->batch < flight->next)
-        what = "the batch has been sent on";
+        what = "its batch was already forwarded";
     else if (flight->used ? part->batch != flight->batch
                           : !fits_window(combiner, part->batch))
-        what = "the batch is beyond the window";
+        what = "its batch is beyond the window";
     else if (flight->used && part->rows != flight->rows)
-        what = "other parts have another number of samples";
+        what = "its number of samples differs from that of other parts";
     if (what) {
         (void)refuse(combiner, part, what, error);
         return NULL;
@@ -176,7 +176,7 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     const skn_partition_t **place =
         &flight->partitions[partition->shard - combining->shard_first];
     if (*place)
-        return refuse(combiner, &part, "it comes twice", error);
+        return refuse(combiner, &part, "received twice", error);
     skn_status_t status =
         skn_combining_check_partition(combining, partition, error);
     if (status != SKN_OK)
@@ -219,12 +219,12 @@ take_share(skn_actor_t *actor, combiner_t *combiner, const skn_share_t *share,
     if (!flight)
         return SKN_BAD_MESSAGE;
     if (slice == combiner->slicing.slices)
-        return refuse(combiner, &part, "columns of no slice", error);
+        return refuse(combiner, &part, "its columns match no slice", error);
     skn_share_t *place = shares_of(combiner, flight, slice) + share->shard -
                          combiner->combining.shard_first;
     if (place->message ||
         flight->share_count[slice] == combiner->combining.shards)
-        return refuse(combiner, &part, "it comes twice", error);
+        return refuse(combiner, &part, "received twice", error);
     skn_status_t status =
         skn_combining_check_share(&combiner->combining, share, error);
     if (status != SKN_OK)
@@ -276,7 +276,7 @@ open_flights(combiner_t *combiner, skn_error_t *error)
         !combiner->share_count) {
         combiner->flight_count = 0; /* they are empty */
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for the parts of %zu batches", flights);
+                        "no memory for the parts of %zu batches", flights);
     }
     for (size_t k = 0; k < flights; k++) {
         flight_t *flight = &combiner->flights[k];
@@ -326,7 +326,7 @@ combiner_drain(skn_actor_t *actor, void *state, skn_error_t *error)
     for (uint32_t k = 0; k < combiner->flight_count; k++)
         if (combiner->flights[k].used)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: parts of batch %" PRIu64 " have not come",
+                            "%s: parts of batch %" PRIu64 " never arrived",
                             skn_actor_name(actor), combiner->flights[k].batch);
     return SKN_OK;
 }
@@ -348,22 +348,23 @@ combiner_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "shard_first", SKN_OPTION_INT, "0", 0, SKN_SHARD_MAX - 1, NULL,
-      "first shard of those whose parts are combined" },
+      "first of the shards whose parts are combined" },
     { "shards", SKN_OPTION_INT, NULL, 1, SKN_SHARD_MAX, NULL,
-      "how many they are" },
+      "number of shards whose parts are combined" },
     { "leaves", SKN_OPTION_INT, NULL, 1, SKN_LEAVES_MAX, NULL,
-      "leaves of the tree that their parts are of" },
+      "number of leaves in the merge tree of these shards" },
     { "leaf_first", SKN_OPTION_INT, "0", 0, SKN_LEAVES_MAX - 1, NULL,
-      "first leaf of theirs" },
+      "first leaf of these shards" },
     { "leaf_count", SKN_OPTION_INT, NULL, 1, SKN_LEAVES_MAX, NULL,
-      "leaves of theirs" },
+      "number of leaves of these shards" },
     { "as_leaf", SKN_OPTION_INT, "-1", -1, SKN_LEAVES_MAX - 1, NULL,
-      "what is sent is this leaf of another tree; -1: nodes of the same" },
+      "send the result as this leaf of another tree; -1: as nodes of the same "
+      "tree" },
     { "columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
     SKN_SLICING_OPTIONS,
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
-      "most samples of a batch" },
+      "maximum number of samples in a batch" },
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,
       "batches in flight" },
     { 0 },

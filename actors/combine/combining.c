@@ -19,8 +19,8 @@ skn_combining_init(skn_combining_t *combining, skn_error_t *error)
     if (combining->leaves > leaves ||
         combining->leaf_first > leaves - combining->leaves)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: leaves %" PRIu32 " to %" PRIu64
-                        " are none of a tree of %" PRIu32,
+                        "%s: leaves %" PRIu32 " to %" PRIu64 " are outside of "
+                        "a tree of %" PRIu32 " leaves",
                         combining->name, combining->leaf_first,
                         (uint64_t)combining->leaf_first + combining->leaves - 1,
                         leaves);
@@ -29,7 +29,7 @@ skn_combining_init(skn_combining_t *combining, skn_error_t *error)
         combining->leaf_first + combining->leaves, combining->node);
     if (combining->as_leaf >= 0 && combining->node_count != 1)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %" PRIu32 " nodes cannot be one leaf",
+                        "%s: %" PRIu32 " tree nodes cannot be sent as one leaf",
                         combining->name, combining->node_count);
     combining->merge = (skn_merge_t){
         .kernels = skn_kernels_pick(error),
@@ -50,7 +50,7 @@ skn_combining_init(skn_combining_t *combining, skn_error_t *error)
     combining->pushed = malloc(rows * sizeof(*combining->pushed));
     if (!combining->nodes || !combining->begin || !combining->pushed)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for the parts of %zu shards", shards);
+                        "no memory for the parts of %zu shards", shards);
     return SKN_OK;
 }
 
@@ -132,8 +132,7 @@ skn_combining_check_partition(const skn_combining_t *combining,
     if (nodes == 0 || nodes > SKN_TREE_NODES_MAX ||
         part->greatest.count != nodes * part->rows ||
         (part->sum.count != nodes * part->rows && part->sum.count != 0))
-        return refuse_partition(combining, part, "it has the wrong size",
-                                error);
+        return refuse_partition(combining, part, "wrong size", error);
     return SKN_OK;
 }
 
@@ -167,11 +166,11 @@ skn_combining_check_share(const skn_combining_t *combining,
                     !count_rows(&share->open, share->columns, NULL, &pulls) ||
                     !count_rows(&share->pushed, share->columns, share->open.at,
                                 &pushes))))
-        return refuse_share(combining, share, "it is not packed well", error);
+        return refuse_share(combining, share, "inconsistent packing", error);
     if (nodes == 0 || nodes > SKN_TREE_NODES_MAX ||
         share->pull.count != nodes * pulls ||
         share->push.count != nodes * pushes)
-        return refuse_share(combining, share, "it has the wrong size", error);
+        return refuse_share(combining, share, "wrong size", error);
     return SKN_OK;
 }
 
@@ -187,17 +186,18 @@ check_together(const skn_combining_t *combining, const skn_share_t *first,
     if (share->is_sum != first->is_sum ||
         share->normalised != first->normalised)
         return refuse_share(combining, share,
-                            "another loss than that of others", error);
+                            "its loss differs from that of other shards",
+                            error);
     if (share->open.count != first->open.count ||
         (open_bytes && memcmp(share->open.at, first->open.at, open_bytes) != 0))
         return refuse_share(combining, share,
-                            "packed by the zeros of another activation", error);
+                            "packed by a different activation", error);
     if (share->normalised &&
         (partition->node.count != share->node.count ||
          partition->sum.count != partition->greatest.count ||
          memcmp(partition->node.at, share->node.at, node_bytes) != 0))
-        return refuse_share(combining, share, "its partition is of other nodes",
-                            error);
+        return refuse_share(combining, share,
+                            "its partition is for other tree nodes", error);
     return SKN_OK;
 }
 

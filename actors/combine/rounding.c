@@ -109,7 +109,7 @@ make_room(skn_rounding_probe_t *probe, size_t floats, skn_error_t *error)
     probe->room = malloc(floats * sizeof(float));
     if (!probe->room)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room to measure a coding: %zu numbers", floats);
+                        "no memory to measure a coding: %zu numbers", floats);
     probe->room_floats = floats;
     return SKN_OK;
 }

@@ -144,7 +144,8 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
         if (!batches->met) {
             batches->met_room = 0;
             return skn_fail(error, SKN_NO_MEMORY,
-                            "no room for the %zu features of a batch", turned);
+                            "no memory for the %zu features of a batch",
+                            turned);
         }
     }
     size_t counts[] = { rows + 1,   total,  total, turned,
@@ -226,7 +227,7 @@ skn_batches_post(skn_batches_t *batches, skn_actor_t *actor,
     uint32_t rows = find_points(batches, issue->purpose, issue->batch);
     if (rows == 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: there is no batch %llu for purpose %u",
+                        "%s: batch %llu for purpose %u does not exist",
                         skn_actor_name(actor), (unsigned long long)issue->batch,
                         issue->purpose);
     if (skn_actor_receivers(actor, &skn_labels_schema) > 0)
@@ -274,7 +275,8 @@ make_room(skn_batches_t *batches, uint32_t feature_count, skn_error_t *error)
     if (batches->order && batches->points && batches->place)
         return skn_rowset_init(&batches->met_labels, batches->label_count,
                                error);
-    return skn_fail(error, SKN_NO_MEMORY, "no room for the order of %u points",
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "no memory for the order of %u points",
                     batches->split.train_count);
 }
 

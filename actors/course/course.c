@@ -85,7 +85,7 @@ static skn_status_t
 tell(skn_actor_t *actor, skn_json_text_t *text, skn_error_t *error)
 {
     skn_status_t status =
-        text->failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
+        text->failed ? skn_fail(error, SKN_NO_MEMORY, "no memory for an event")
                      : skn_actor_send_event(actor, error, "%s", text->bytes);
     skn_json_text_fini(text);
     return status;
@@ -172,7 +172,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
                       course->history.count ? course->history.bytes : "");
     if (text.failed) {
         skn_json_text_fini(&text);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the metadata");
     }
     skn_save_t message = {
         .batch = progress->batch,
@@ -211,7 +211,7 @@ static skn_status_t
 unasked(const skn_actor_t *actor, const char *what, uint64_t number,
         skn_error_t *error)
 {
-    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s %llu was not asked for",
+    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s %llu was not requested",
                     skn_actor_name(actor), what, (unsigned long long)number);
 }
 
@@ -289,8 +289,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     if (course->stopping && !saved->path[0] &&
         !skn_actor_option_bool(actor, "may_lose"))
         return skn_fail(error, SKN_STORAGE,
-                        "told to stop, the run could not save batch %llu; the "
-                        "warning before this says why",
+                        "the run was stopped and could not save batch %llu; "
+                        "see the warning before this one",
                         (unsigned long long)course->progress.batch);
     if (is_last(course) || course->stopping)
         return end_run(actor, course, error);
@@ -512,11 +512,10 @@ take_rounding(skn_actor_t *actor, course_t *course,
     course->warned = true;
     return skn_actor_send_event(
         actor, error,
-        "{\"event\":\"warning\",\"message\":\"the coding of links changes "
-        "the gradients of hidden layers by %.1f%% (batch %llu)\","
-        "\"hint\":\"more than %g%% may cost precision: take a finer "
-        "links.coding, or f32; the error is smaller with train.merge: late, "
-        "and with loss: one_vs_all\"}",
+        "{\"event\":\"warning\",\"message\":\"the coding of links changes the "
+        "gradients of hidden layers by %.1f%% (batch %llu)\",\"hint\":\"more "
+        "than %g%% may cost precision: choose a finer links.coding, or f32; "
+        "the error is smaller with train.merge: late or loss: one_vs_all\"}",
         100 * progress->gradient_error, (unsigned long long)reached->batch,
         100 * SKN_ROUNDING_ERROR_MAX);
 }
@@ -718,40 +717,44 @@ course_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "batches_per_epoch", SKN_OPTION_INT, NULL, 1, 1e15, NULL,
-      "batches that make an epoch" },
-    { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL, "epochs to train" },
+      "number of batches in an epoch" },
+    { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL,
+      "number of epochs to train" },
     { "shards", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
-      "output shards, each of which tells a result of each batch" },
+      "number of output shards, each of which sends a result for each batch" },
     { "nodes", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
-      "nodes of the run; of several, `done` tells what they have sent" },
+      "number of nodes; with several, `done` reports the bytes sent" },
     { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches to train at most; 0: no limit" },
+      "maximum number of batches to train; 0: no limit" },
     { "every_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches between checkpoints; 0: not by batches" },
+      "batches between checkpoints; 0: do not count batches" },
     { "every_epochs", SKN_OPTION_INT, "0", 0, 1e9, NULL,
-      "epochs between checkpoints; 0: not by epochs" },
+      "epochs between checkpoints; 0: do not count epochs" },
     { "evaluate_every", SKN_OPTION_INT, "1", 0, 1e9, NULL,
       "epochs between evaluations; 0: only at the end" },
     { "validates", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "there are validation points" },
-    { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL, "there is a test file" },
+      "evaluate on validation points" },
+    { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "evaluate on a test file" },
     { "patience", SKN_OPTION_INT, "0", 0, 1e9, NULL,
-      "epochs without a better validation P@1 before the end; 0: never" },
+      "stop after this many epochs without a better validation P@1; 0: never" },
     { "progress_ms", SKN_OPTION_INT, "0", 0, 86400000, NULL,
-      "time between events that tell how far an epoch is; 0: none" },
+      "time between progress events; 0: none" },
     { "patience_s", SKN_OPTION_INT, "2", 0, 86400, NULL,
-      "told to stop, go on to the next marker if that takes no longer" },
+      "when stopped, first continue to the next marker if that takes at most "
+      "this long" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "checkpoint that says how far the run has come" },
+      "checkpoint whose progress is continued" },
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "one pass over the test file, and the end" },
+      "predict: one pass over the test file, then end" },
     { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "wait until the checkpointer has given owners their state" },
+      "first wait until the checkpointer has sent owners their state" },
     { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "then save it again, before anything is trained" },
-    { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL, "and stop then" },
+      "save a checkpoint again before training" },
+    { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "stop after that checkpoint" },
     { "may_lose", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "told to stop, end well even if the last checkpoint cannot be written" },
+      "when stopped, succeed even if the last checkpoint cannot be written" },
     { 0 },
 };
 
@@ -780,7 +783,8 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_course = {
     .name = "course",
-    .help = "the course of a run: epochs, evaluations, checkpoints, the end",
+    .help = "leads a run through its epochs, evaluations and checkpoints to "
+            "the end",
     .state_bytes = sizeof(course_t),
     .options = options,
     .handlers = handlers,

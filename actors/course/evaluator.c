@@ -141,7 +141,7 @@ tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
     }
     skn_json_text_add(&text, "]}");
     skn_status_t status =
-        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for an event")
+        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no memory for an event")
                     : skn_actor_send_event(actor, error, "%s", text.bytes);
     skn_json_text_fini(&text);
     return status;
@@ -188,8 +188,8 @@ warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
     if (evaluator->overflows == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "points of an evaluation whose sums are not finite: %llu, "
-                   "which count as wrong",
+                   "%llu points of an evaluation have sums that are not "
+                   "finite and count as wrong",
                    (unsigned long long)evaluator->overflows);
     skn_actor_warn(actor, text,
                    "scale the values, or train with data.normalize: l2");
@@ -238,15 +238,16 @@ on_ranking(skn_actor_t *actor, void *state, const void *message,
     const skn_ranking_t *first = parts->at[0];
     meeting_t *meeting = meeting_of(evaluator, first->batch);
     if (meeting->part_count > 0)
-        return skn_fail(
-            error, SKN_BAD_MESSAGE, "%s: a second ranking of batch %llu",
-            skn_actor_name(actor), (unsigned long long)first->batch);
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: received a second ranking of batch %llu",
+                        skn_actor_name(actor),
+                        (unsigned long long)first->batch);
     if (parts->count > meeting->part_room) { /* once for each meeting */
         free(meeting->part);
         meeting->part_room = 0;
         meeting->part = malloc(parts->count * sizeof(*meeting->part));
         if (!meeting->part)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings",
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu rankings",
                             parts->count);
         meeting->part_room = parts->count;
     }
@@ -282,8 +283,9 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
     for (size_t k = 0; k < labels->label.count; k++)
         if (labels->label.at[k] >= evaluator->label_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: label %u, there are %u", skn_actor_name(actor),
-                            labels->label.at[k], evaluator->label_count);
+                            "%s: label %u, but the model has %u labels",
+                            skn_actor_name(actor), labels->label.at[k],
+                            evaluator->label_count);
     if (!are_cut(labels))
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the labels of batch %llu do not fit its %u "
@@ -327,7 +329,7 @@ evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
                                  skn_actor_option_real(actor, "psp_b"));
     skn_dataset_close(&train);
     if (!evaluator->inverse)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u propensities",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u propensities",
                         evaluator->label_count);
     return SKN_OK;
 }
@@ -346,20 +348,20 @@ evaluator_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL,
-      "training file: label frequencies, for propensities" },
+      "training file, whose label frequencies give the propensities" },
     { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",
-      "as the source has it, so that the binary copy is shared" },
-    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "as the source has it" },
+      "same as the source's, to share its binary copy" },
+    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "same as the source's" },
     { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "input features of the model" },
+      "number of input features of the model" },
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "labels of the model" },
+      "number of labels of the model" },
     { "psp_a", SKN_OPTION_REAL, "0.55", 0, 10, NULL, "propensity constant A" },
     { "psp_b", SKN_OPTION_REAL, "1.5", 0, 100, NULL, "propensity constant B" },
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "tell the best labels of every point" },
+      "report the best labels of every point" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
-      "how a logit becomes a probability" },
+      "function that turns logits into probabilities" },
     { 0 },
 };
 
@@ -382,7 +384,7 @@ static const skn_schema_t *const gathers[] = {
 
 const skn_kind_t skn_evaluator = {
     .name = "evaluator",
-    .help = "P@k, PSP@k and nDCG@k over all labels",
+    .help = "computes P@k, PSP@k and nDCG@k over all labels",
     .state_bytes = sizeof(evaluator_t),
     .options = options,
     .handlers = handlers,

@@ -18,12 +18,13 @@ on_issue(skn_actor_t *actor, void *state, const void *message,
         return skn_batches_post(batches, actor, issue, error);
     skn_status_t status =
         skn_fail(error, SKN_BAD_DATA,
-                 "%s: the training or test file is not that of the source "
-                 "(hash %016llx, there %016llx)",
+                 "%s: the training or test file differs from that of the "
+                 "source (hash %016llx, there %016llx)",
                  skn_actor_name(actor), (unsigned long long)batches->data_hash,
                  (unsigned long long)issue->data);
     return skn_fail_hint(error, status,
-                         "every node needs the same files: copy them again");
+                         "every node needs the same files: copy them again "
+                         "from the source's node");
 }
 
 static skn_status_t
@@ -58,7 +59,7 @@ static const skn_schema_t *const needs[] = { &skn_issue_schema, NULL };
 
 const skn_kind_t skn_reader = {
     .name = "reader",
-    .help = "reads the data on a node without the source: the same batches",
+    .help = "makes the same batches on a node without the source",
     .state_bytes = sizeof(skn_batches_t),
     .options = options,
     .handlers = handlers,

@@ -104,11 +104,11 @@ on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
     }
     if (source->running)
         return skn_fail(error, SKN_INTERNAL,
-                        "the source was sent off while it was running");
+                        "the source received `go` while it was running");
     if (!can_go(source, go))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: sent off for purpose %u, batches %llu to %llu, "
-                        "which are not there",
+                        "%s: asked for purpose %u, batches %llu to %llu, "
+                        "which do not exist",
                         skn_actor_name(actor), go->purpose,
                         (unsigned long long)go->first,
                         (unsigned long long)go->end);
@@ -149,7 +149,8 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
     uint32_t owners = source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
     if (applied->batch < source->low || applied->batch >= source->next)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: batch %llu was applied and is not in flight",
+                        "%s: batch %llu was reported applied but is not in "
+                        "flight",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch);
     if (source->applied[applied->batch % (SKN_ISSUED_MAX + 1)]++ == owners)
@@ -186,9 +187,10 @@ source_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     SKN_BATCHES_OPTIONS,
     { "window", SKN_OPTION_INT, "1", 1, SKN_ISSUED_MAX, NULL,
-      "batches issued and not applied: 2 windows of the owners, less 1" },
+      "maximum number of batches issued and not applied: 2 windows of the "
+      "owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
-      "updaters that must have applied a batch" },
+      "number of updaters that must apply each batch" },
     { 0 },
 };
 
@@ -214,7 +216,8 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_source = {
     .name = "source",
-    .help = "lets `window` batches into flight and makes those of its node",
+    .help = "keeps up to `window` batches in flight and makes those of its "
+            "node",
     .state_bytes = sizeof(source_state_t),
     .options = options,
     .handlers = handlers,

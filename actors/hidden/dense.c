@@ -277,7 +277,7 @@ open_tree(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
         if (hidden->column_first % SKN_SLICE_COLUMNS != 0 ||
             first + leaves > dense->down.leaf_count)
             return skn_fail(error, SKN_BAD_CONFIG,
-                            "%s: units %u to %u are no slice of %lld",
+                            "%s: units %u to %u are not a slice of %lld units",
                             skn_actor_name(actor), hidden->column_first,
                             hidden->column_first + hidden->columns,
                             (long long)units);
@@ -303,7 +303,7 @@ open_packing(dense_t *dense, const skn_actor_t *actor, skn_error_t *error)
         return SKN_NO_MEMORY;
     return dense->open ? SKN_OK
                        : skn_fail(error, SKN_NO_MEMORY,
-                                  "no room for a batch of %zu rows", rows);
+                                  "no memory for a batch of %zu rows", rows);
 }
 
 static skn_status_t
@@ -362,22 +362,22 @@ dense_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "inputs", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "units of the layer below" },
+      "number of units of the layer below" },
     SKN_SLICING_OPTIONS,
     { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "units of the whole layer" },
+      "number of units of the whole layer" },
     { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format in which matrix products multiply" },
+      "number format of the factors in matrix products" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
-      "fast: the leaf of the tree that it is; -1: that of its number" },
+      "fast: this shard's leaf of the merge tree; -1: the shard's number" },
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "send gradients of open hidden units only: fewer bytes, more work" },
+      "send gradients of open hidden units only: fewer bytes, more computing" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first unit of the shard, a multiple of 8" },
     { "row_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "units of the shard" },
+      "number of units of the shard" },
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
     SKN_COPY_OPTIONS,
@@ -417,7 +417,8 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_dense = {
     .name = "dense",
-    .help = "hidden units over a hidden layer: a range of the layer's rows",
+    .help = "computes hidden units above a hidden layer: a range of the "
+            "layer's rows",
     .state_bytes = sizeof(dense_t),
     .options = options,
     .handlers = handlers,

@@ -112,7 +112,8 @@ check_batch(const skn_actor_t *actor, uint32_t feature_count,
     for (size_t k = 0; k < batch->feature.count; k++)
         if (batch->feature.at[k] >= feature_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: batch %llu has feature %u, the layer has %u",
+                            "%s: batch %llu has feature %u, but the layer has "
+                            "%u features",
                             skn_actor_name(actor),
                             (unsigned long long)batch->batch,
                             batch->feature.at[k], feature_count);
@@ -129,7 +130,8 @@ check_batch(const skn_actor_t *actor, uint32_t feature_count,
         !all_below(&batch->distinct, feature_count) ||
         !all_below(&batch->sample, batch->rows))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the distinct features of batch %llu do not fit",
+                        "%s: the distinct features of batch %llu do not match "
+                        "its features",
                         skn_actor_name(actor),
                         (unsigned long long)batch->batch);
     return SKN_OK;
@@ -186,11 +188,11 @@ embedding_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "input features; the bias is one row more" },
+      "number of input features; the bias is one more row" },
     { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first hidden unit of the shard, a multiple of 8" },
     { "column_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "hidden units of the shard" },
+      "number of hidden units of the shard" },
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
     SKN_COPY_OPTIONS,
@@ -228,7 +230,8 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_embedding = {
     .name = "embedding",
-    .help = "hidden units over the sparse input: a slice of their columns",
+    .help = "computes hidden units from the sparse input: a slice of their "
+            "columns",
     .state_bytes = sizeof(embedding_t),
     .options = options,
     .handlers = handlers,

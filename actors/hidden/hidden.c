@@ -49,7 +49,7 @@ skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
     return hidden->nodes && hidden->open
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY,
-                          "no room for a tree of %u leaves", leaves);
+                          "no memory for a tree of %u leaves", leaves);
 }
 
 void
@@ -162,17 +162,18 @@ check_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
     size_t nodes = part->node.count;
     if (part->rows != rows || part->columns != hidden->columns ||
         part->column_first != hidden->column_first)
-        return refuse(part, "rows or columns of another slice", error);
+        return refuse(part, "its rows or columns belong to another slice",
+                      error);
     if (!fits_packing(hidden, &part->open, pulls) ||
         !fits_pushed(hidden, part, pushes))
-        return refuse(part, "packed by the zeros of another activation", error);
+        return refuse(part, "packed by a different activation", error);
     if (nodes == 0 || part->pull.count != nodes * *pulls)
-        return refuse(part, "pull has the wrong size", error);
+        return refuse(part, "its pull has the wrong size", error);
     if (part->push.count != nodes * *pushes)
-        return refuse(part, "push has the wrong size", error);
+        return refuse(part, "its push has the wrong size", error);
     if (part->changed.count != 0 &&
         part->changed.count != (part->normalised ? 3 : 1) * nodes * rows)
-        return refuse(part, "changed has the wrong size", error);
+        return refuse(part, "its `changed` has the wrong size", error);
     return SKN_OK;
 }
 
@@ -208,16 +209,16 @@ collect_part(skn_hidden_t *hidden, const skn_output_gradient_t *part,
     if (status != SKN_OK)
         return status;
     if (part->normalised != (partitions ? 1 : 0))
-        return refuse(part, "another loss than that of shard 0", error);
+        return refuse(part, "its loss differs from that of shard 0", error);
     if (partitions)
         partition = partition_of(partitions, p, part);
     if (partitions && !partition)
-        return refuse(part, "its partition is of other nodes", error);
+        return refuse(part, "its partition is for other tree nodes", error);
     bool packed = part->open.count > 0;
     for (size_t k = 0; k < part->node.count; k++) {
         skn_tree_node_t node = { .place = part->node.at[k] };
         if (*node_count == hidden->merge.leaf_count)
-            return refuse(part, "too many nodes", error);
+            return refuse(part, "too many tree nodes", error);
         node.partial.pull = part->pull.at + k * pulls;
         node.open = packed ? part->open.at : NULL;
         if (partition) {
@@ -325,8 +326,7 @@ collect_sum(skn_hidden_t *hidden, const skn_hidden_gradient_t *part,
 {
     size_t nodes = part->node.count, cells;
     if (!fits_packing(hidden, &part->open, &cells))
-        return refuse_sum(part, "packed by the zeros of another activation",
-                          error);
+        return refuse_sum(part, "packed by a different activation", error);
     if (part->value.count != nodes * cells ||
         part->column_first != hidden->column_first)
         return skn_fail(error, SKN_BAD_MESSAGE,
@@ -335,10 +335,10 @@ collect_sum(skn_hidden_t *hidden, const skn_hidden_gradient_t *part,
                         part->shard, (unsigned long long)part->batch,
                         part->value.count, nodes * cells);
     if (nodes > hidden->merge.leaf_count - *node_count)
-        return refuse_sum(part, "too many nodes", error);
+        return refuse_sum(part, "too many tree nodes", error);
     if (part->changed.count != 0 &&
         part->changed.count != nodes * hidden->packing.rows)
-        return refuse_sum(part, "changed has the wrong size", error);
+        return refuse_sum(part, "its `changed` has the wrong size", error);
     for (size_t k = 0; k < nodes; k++)
         hidden->nodes[(*node_count)++] = (skn_tree_node_t){
             .place = part->node.at[k],

@@ -28,22 +28,22 @@ typedef struct skn_hidden {
 /* The options that skn_hidden_open reads. */
 #define SKN_HIDDEN_OPTIONS                                                    \
     { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                            \
-      "number of the layer, counted from the input" },                        \
+      "index of the layer, counted from the input" },                        \
         { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
-          "most samples of a batch" },                                        \
+          "maximum number of samples in a batch" },                            \
         { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                     \
           "share of hidden units left out in training" },                     \
         { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
-          "leaves of the tree that merges the parts from above" },            \
+          "number of leaves in the tree that merges the parts from above" },   \
         { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
-          "of every random number" }
+          "seed of every random number" }
 
 /* The options of owners that take turns (turns.h). */
 #define SKN_TURNS_OPTIONS                                                     \
     { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
-      "batches in flight" },                                                  \
+      "maximum number of batches in flight" },                                 \
         { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
-          "fixed: same bits every time; free: as soon as possible" }
+          "fixed: the same bits in every run; free: as soon as possible" }
 /* clang-format on */
 
 /* Reads the options of `actor` and allocates. Freed by skn_hidden_close, also

@@ -38,7 +38,7 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     layer->held =
         calloc(2 * layer->flight_count * layer->held_max, sizeof(*layer->held));
     if (!layer->held)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u batches",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u batches",
                         layer->flight_count);
     for (uint32_t k = 0; k < layer->flight_count; k++) {
         skn_layer_flight_t *flight = &layer->flight[k];
@@ -95,8 +95,7 @@ skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
         flight->rows = rows;
         return flight;
     }
-    skn_fail(error, SKN_BAD_MESSAGE,
-             "%s: batch %llu of %u rows was not asked for",
+    skn_fail(error, SKN_BAD_MESSAGE, "%s: unexpected batch %llu of %u rows",
              skn_actor_name(actor), (unsigned long long)batch, rows);
     return NULL;
 }
@@ -187,8 +186,7 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
         if (next && next->purpose == SKN_PURPOSE_TRAIN &&
             next->batch < layer->turns.forwards)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: batch %llu was not asked for, batch %llu is "
-                            "the next",
+                            "%s: unexpected batch %llu, batch %llu is the next",
                             skn_actor_name(actor),
                             (unsigned long long)next->batch,
                             (unsigned long long)layer->turns.forwards);
@@ -239,7 +237,8 @@ hold(skn_actor_t *actor, const skn_layer_t *layer, skn_held_part_t *held,
 {
     if (held->count > 0 || parts->count > layer->held_max)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: gradients or partitions of batch %llu come twice",
+                        "%s: received gradients or partitions of batch %llu "
+                        "twice",
                         skn_actor_name(actor), (unsigned long long)batch);
     for (size_t p = 0; p < parts->count; p++)
         held->at[p] = skn_message_keep(parts->at[p]);

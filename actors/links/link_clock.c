@@ -58,7 +58,7 @@ answer(skn_links_t *links, skn_link_question_t *question, skn_error_t *error)
     if (!outlet)
         return SKN_NO_MEMORY;
     if (!clock)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a clock");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a clock");
     *clock = question->clock;
     clock->wall_ns = skn_monotonic_ns();
     skn_parcel_t parcel = { .type = SKN_PARCEL_CLOCK, .pointer = clock };
@@ -73,7 +73,7 @@ skn_links_ask_clock(skn_links_t *links, const skn_parcel_t *parcel,
         &links->questions[links->question_count % SKN_LINK_QUESTIONS];
     if (question->open)
         return skn_fail(error, SKN_INTERNAL,
-                        "more than %u clocks are asked for at once",
+                        "more than %u clock requests at once",
                         SKN_LINK_QUESTIONS);
     used_t used = used_here(links);
     *question = (skn_link_question_t){ .open = true,
@@ -98,7 +98,7 @@ skn_links_tell_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
     if (*end > skn_link_acked_end(peer->link)) {
         peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s' asks for more than %u clocks at once",
+                        "node '%s' made more than %u clock requests at once",
                         peer->node->name, SKN_LINK_QUESTIONS);
     }
     used_t used = used_here(links);
@@ -124,8 +124,8 @@ skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
         (question->answered[peer->number / 64] & bit)) {
         peer->records_refused[SKN_RECORD_REASON_QUESTION]++;
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s' answers the question %" PRIu64
-                        ", which was not asked",
+                        "node '%s' answered clock request %" PRIu64 ", which "
+                        "was never made",
                         peer->node->name, number);
     }
     question->answered[peer->number / 64] |= bit;

@@ -416,8 +416,8 @@ wait_for_nodes(skn_links_t *links)
         (void)skn_fail(&error, SKN_UNAVAILABLE, "waited %" PRIu64 " s for %s",
                        waited_ns / SKN_SECOND_NS, missing);
         (void)skn_fail_hint(&error, SKN_UNAVAILABLE,
-                            "start these nodes, and look at their address in "
-                            "nodes: and at firewalls");
+                            "start these nodes; check their addresses under "
+                            "nodes: and the firewalls");
         fail_and_report(links, &error);
     } else if (links->ready_here &&
                links->now_ns - links->told_waiting_ns > WAITING_TOLD_NS) {

@@ -61,8 +61,8 @@ skn_links_tell_unknown(skn_links_t *links)
         if (k == links->node || !skn_endpoint_is_unknown(links->endpoint, k))
             continue;
         (void)snprintf(text, sizeof(text),
-                       "node '%.64s': the name in %s is unknown here; it is "
-                       "looked up again",
+                       "node '%.64s': the host name in %s cannot be resolved; "
+                       "still trying",
                        node->name, node->address);
         skn_links_warn(links, text);
     }
@@ -84,7 +84,7 @@ skn_links_missing(const skn_links_t *links, char *text, size_t text_bytes)
                                  dialled ? "" : "via ",
                                  dialled ? node->address : node->via,
                                  skn_endpoint_is_unknown(links->endpoint, k)
-                                     ? ", a name that is unknown here"
+                                     ? ", whose host name cannot be resolved"
                                      : "");
     }
 }

@@ -98,21 +98,22 @@ judge(const skn_guard_t *guard, uint32_t at, float reach,
     uint64_t batch = batch_of(guarded->schema, message);
     if (!(reach <= FLT_MAX)) {
         (void)skn_fail(error, SKN_DIVERGED,
-                       "%s.%s of batch %" PRIu64 " that is not finite", name,
-                       guarded->field, batch);
+                       "%s.%s of batch %" PRIu64 " with values that are not "
+                       "finite",
+                       name, guarded->field, batch);
         return SKN_GUARD_NOT_FINITE;
     }
     if (falls_below_0(guarded, field, message)) {
         (void)skn_fail(error, SKN_DIVERGED,
-                       "%s.%s of batch %" PRIu64 " that is below 0", name,
+                       "%s.%s of batch %" PRIu64 " with values below 0", name,
                        guarded->field, batch);
         return SKN_GUARD_NOT_FINITE;
     }
     if (reach <= limit_of(guard, at, guarded))
         return SKN_GUARD_GOOD;
     (void)skn_fail(error, SKN_DIVERGED,
-                   "%s.%s of batch %" PRIu64 " that reaches %.3g, and never "
-                   "more than %.3g before",
+                   "%s.%s of batch %" PRIu64 " with values up to %.3g, never "
+                   "above %.3g before",
                    name, guarded->field, batch, (double)reach,
                    (double)guard->greatest[at]);
     return SKN_GUARD_EXPLODED;

@@ -78,7 +78,7 @@ skn_links_open_endpoint(skn_links_t *links, skn_error_t *error)
     char(*keys)[SKN_KEY_TEXT_BYTES] = calloc(links->node_count, sizeof(*keys));
     skn_status_t status =
         peers && keys ? SKN_OK
-                      : skn_fail(error, SKN_NO_MEMORY, "no room for %u peers",
+                      : skn_fail(error, SKN_NO_MEMORY, "no memory for %u peers",
                                  links->node_count);
     skn_endpoint_options_t options = {
         .name = nodes[links->node].name,
@@ -192,7 +192,7 @@ make_links(skn_links_t *links, skn_error_t *error)
         peer->held =
             malloc(SKN_ENDPOINT_HEADER_BYTES_MAX + SKN_ENDPOINT_BODY_BYTES_MAX);
         if (!peer->held)
-            status = skn_fail(error, SKN_NO_MEMORY, "no room for a fragment");
+            status = skn_fail(error, SKN_NO_MEMORY, "no memory for a fragment");
         peer->link = peer->held ? skn_link_new(&link, error) : NULL;
         if (peer->held && !peer->link)
             status = error->status;
@@ -222,7 +222,7 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
     skn_links_t *links = kernels ? calloc(1, sizeof(*links)) : NULL;
     if (!links) {
         if (kernels)
-            skn_fail(error, SKN_NO_MEMORY, "no room for the links");
+            skn_fail(error, SKN_NO_MEMORY, "no memory for the links");
         return NULL;
     }
     links->system = system;
@@ -247,7 +247,7 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
         links->peers && links->owing && links->guards && links->askers &&
                 links->pool && links->coder
             ? SKN_OK
-            : skn_fail(error, SKN_NO_MEMORY, "no room for the links");
+            : skn_fail(error, SKN_NO_MEMORY, "no memory for the links");
     if (status == SKN_OK)
         status = make_links(links, error);
     if (status == SKN_OK)

@@ -178,7 +178,8 @@ port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
         return port;
     peer->records_refused[SKN_RECORD_REASON_EDGE]++;
     skn_fail(error, SKN_BAD_MESSAGE,
-             "node '%s' speaks of edge %" PRIu32 ", which is none of its own",
+             "node '%s' sent a record for edge %" PRIu32 ", which it does not "
+             "own",
              peer->node->name, edge);
     return SKN_PORT_NONE;
 }
@@ -222,12 +223,12 @@ look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
                   verdict == SKN_GUARD_NOT_FINITE ? SKN_RECORD_REASON_NOT_FINITE
                                                   : SKN_RECORD_REASON_EXPLODED,
                   cause.status);
-    (void)skn_fail(error, cause.status, "node '%s' sends %.400s",
+    (void)skn_fail(error, cause.status, "node '%s' sent %.400s",
                    peer->node->name, cause.text);
     return skn_fail_hint(error, cause.status,
                          "training diverged there (lower "
                          "train.optimizer.rate), or that node computes "
-                         "wrongly: look at its memory, or leave it out");
+                         "wrongly: test its memory, or leave it out");
 }
 
 static skn_status_t
@@ -245,9 +246,8 @@ take_message(skn_links_t *links, skn_link_peer_t *peer,
         import->taken - import->granted >= import->pipe->credit)
         return counted(peer, SKN_RECORD_REASON_ORDER,
                        skn_fail(error, SKN_BAD_MESSAGE,
-                                "node '%s' sends %s number %" PRIu64
-                                " of edge %" PRIu32
-                                " without credit or out of order",
+                                "node '%s' sent %s number %" PRIu64 " of edge "
+                                "%" PRIu32 " without credit or out of order",
                                 peer->node->name, schema->name, record->number,
                                 record->edge));
     skn_error_t cause = { 0 };
@@ -275,9 +275,9 @@ take_end(skn_links_t *links, skn_link_peer_t *peer, const skn_record_t *record,
     if (import->ended || record->number != import->taken)
         return counted(peer, SKN_RECORD_REASON_ORDER,
                        skn_fail(error, SKN_BAD_MESSAGE,
-                                "node '%s' ends edge %" PRIu32
-                                " behind %" PRIu64 " messages, %" PRIu64
-                                " have come",
+                                "node '%s' ended edge %" PRIu32
+                                " after %" PRIu64 " messages, but %" PRIu64
+                                " arrived",
                                 peer->node->name, record->edge, record->number,
                                 import->taken));
     import->ended = true;
@@ -295,9 +295,9 @@ take_credit(skn_links_t *links, skn_link_peer_t *peer,
     if (record->number == 0 || record->number > gate->sent - gate->paid)
         return counted(peer, SKN_RECORD_REASON_CREDIT,
                        skn_fail(error, SKN_BAD_MESSAGE,
-                                "node '%s' gives credit for %" PRIu64
-                                " messages of edge %" PRIu32 ", %" PRIu64
-                                " are out",
+                                "node '%s' gave credit for %" PRIu64 " "
+                                "messages of edge %" PRIu32 ", but %" PRIu64
+                                " are outstanding",
                                 peer->node->name, record->number, record->edge,
                                 gate->sent - gate->paid));
     gate->paid += record->number;
@@ -329,8 +329,8 @@ take_fail(const skn_links_t *links, const skn_link_peer_t *peer,
     status = skn_fail(error, status, "node '%s': %s", peer->node->name, text);
     return skn_fail_hint(error, status,
                          links->ready_all
-                             ? "go on with --resume when its cause is gone"
-                             : "start all nodes again when its cause is gone");
+                             ? "fix the cause, then continue with --resume"
+                             : "fix the cause, then start all nodes again");
 }
 
 skn_status_t

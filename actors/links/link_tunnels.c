@@ -17,7 +17,7 @@ skn_links_open_tunnels(skn_links_t *links,
     const skn_wiring_t *wiring = links->system->wiring;
     skn_tunnel_node_t *nodes = calloc(links->node_count, sizeof(*nodes));
     if (!nodes)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u nodes",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u nodes",
                         links->node_count);
     if (!links->keys) {
         free(nodes);
@@ -92,7 +92,7 @@ skn_links_why_dead(const skn_links_t *links, const skn_link_peer_t *peer,
                    relay->node->name, peer->node->name,
                    (double)counts.silent_ns / SKN_SECOND_NS);
     (void)skn_fail_hint(error, SKN_UNAVAILABLE,
-                        "is it running, and its machine reachable?");
+                        "check that it runs and that its machine is reachable");
 }
 
 void

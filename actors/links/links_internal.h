@@ -21,13 +21,15 @@
 
 /* R(NAME, its name in counters, what a peer did): each ends the run. */
 #define SKN_RECORD_REASONS(R)                                                  \
-    R(FORM, "form", "it is no record, or no message of its edge")              \
-    R(EDGE, "edge", "it is of an edge that is none of the peer's")             \
+    R(FORM, "form", "not a record, or not a message of its edge")              \
+    R(EDGE, "edge", "a record for an edge that the peer does not own")         \
     R(ORDER, "order", "a message without credit or out of order")              \
     R(CREDIT, "credit", "credit for what was not sent")                        \
-    R(QUESTION, "question", "an answer to no question, or too many questions") \
+    R(QUESTION, "question",                                                    \
+      "an answer without a request, or too many "                              \
+      "requests")                                                              \
     R(NOT_FINITE, "not_finite", "values that are not finite")                  \
-    R(EXPLODED, "exploded", "values far beyond all that came before")
+    R(EXPLODED, "exploded", "values far beyond all earlier ones")
 
 typedef enum skn_record_reason {
 #define R(name, word, text) SKN_RECORD_REASON_##name,

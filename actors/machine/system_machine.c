@@ -29,7 +29,7 @@ static skn_status_t
 read_machine(hwloc_topology_t *topology, skn_error_t *error)
 {
     if (hwloc_topology_init(topology) != 0)
-        return skn_fail(error, SKN_NO_MEMORY, "hwloc does not start: %s",
+        return skn_fail(error, SKN_NO_MEMORY, "hwloc cannot start: %s",
                         strerror(errno));
     (void)hwloc_topology_set_flags(
         *topology, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
@@ -54,7 +54,7 @@ newest(skn_error_t *error)
         return machines;
     machine_t *machine = calloc(1, sizeof(*machine));
     if (!machine) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for the machine's topology");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for the machine's topology");
         return NULL;
     }
     if (read_machine(&machine->topology, error) != SKN_OK) {

@@ -62,8 +62,8 @@ skn_arrival_check(const skn_arrival_t *arrival, const skn_actor_t *actor,
         arrival->labels->rows == arrival->hidden_rows)
         return SKN_OK;
     return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: batch %llu has labels of %u samples, hidden vectors "
-                    "of %u",
+                    "%s: batch %llu has labels of %u samples and hidden "
+                    "vectors of %u",
                     skn_actor_name(actor), (unsigned long long)arrival->batch,
                     arrival->labels->rows, arrival->hidden_rows);
 }

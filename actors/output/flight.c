@@ -21,8 +21,8 @@ skn_flight_init(skn_flight_t *flight, const skn_head_t *head,
         flight->push = skn_floats_new(rows * head->hidden, error);
     if (!flight->hidden || !flight->greatest || !flight->own_offset ||
         (head->late && !flight->push))
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a batch of %zu rows",
-                        rows);
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a batch of %zu rows", rows);
     flight->sum = flight->greatest + rows;
     flight->root_greatest = flight->sum + rows;
     flight->root_sum = flight->root_greatest + rows;
@@ -95,7 +95,8 @@ skn_head_refuse_label(const skn_head_t *head, const skn_flight_t *flight,
                       uint32_t own, skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_MESSAGE,
-                    "labels of batch %llu: label %u is not among the distinct",
+                    "labels of batch %llu: label %u is missing from the "
+                    "distinct labels",
                     (unsigned long long)flight->labels->batch,
                     head->row_first + own);
 }

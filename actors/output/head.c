@@ -48,7 +48,7 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
         return SKN_NO_MEMORY;
     if (!head->slot || !head->topk || !head->open)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for an output shard of %u rows",
+                        "no memory for an output shard of %u rows",
                         head->row_count);
     return SKN_OK;
 }
@@ -127,7 +127,7 @@ find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         if (!flight->own || !flight->own_distinct) {
             flight->own_room = 0;
             return skn_fail(error, SKN_NO_MEMORY,
-                            "no room for the %zu labels of a batch",
+                            "no memory for the %zu labels of a batch",
                             labels->label.count);
         }
     }
@@ -158,7 +158,7 @@ make_room(skn_flight_t *flight, skn_error_t *error)
         size_t *grown = realloc(flight->group_logit,
                                 selection->group_count * sizeof(*grown));
         if (!grown)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %u groups",
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for %u groups",
                             selection->group_count);
         flight->group_logit = grown;
         flight->group_room = selection->group_count;

@@ -247,7 +247,8 @@ static skn_status_t
 told_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
            skn_error_t *error)
 {
-    return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s of batch %llu come twice",
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: received %s of batch %llu twice",
                     skn_actor_name(actor), what, (unsigned long long)batch);
 }
 
@@ -311,7 +312,7 @@ static skn_status_t
 refuse_partition(const skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: the partitions of batch %llu do not fit",
+                    "%s: the partitions of batch %llu do not fit its samples",
                     skn_actor_name(actor), (unsigned long long)batch);
 }
 
@@ -328,8 +329,8 @@ complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
      * wrong normaliser; using it would produce NaNs. */
     if (!skn_head_has_rows(&output->head, flight))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: by the partitions of batch %llu a sample with "
-                        "labels has no rows",
+                        "%s: the partitions of batch %llu leave a sample with "
+                        "labels without rows",
                         skn_actor_name(actor), (unsigned long long)batch);
     return skn_share_finish(actor, &output->head, flight, &output->share,
                             error);
@@ -517,12 +518,12 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
     read_options(actor, output);
     if (head->late && head->fixed)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: merge late goes with reduction fast alone",
+                        "%s: merge: late needs reduction: fast",
                         skn_actor_name(actor));
     if (head->row_first % head->block_rows != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: row_first %u is no multiple of the block of %u "
-                        "rows",
+                        "%s: row_first %u is not a multiple of the block of "
+                        "%u rows",
                         skn_actor_name(actor), head->row_first,
                         head->block_rows);
     skn_status_t status = skn_slicing_make(
@@ -533,7 +534,8 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
         return status;
     output->nodes = malloc(head->merge.leaf_count * sizeof(*output->nodes));
     if (!output->nodes)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a tree of %u leaves",
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a tree of %u leaves",
                         head->merge.leaf_count);
     int64_t leaf = skn_actor_option_int(actor, "leaf");
     status = skn_head_init(
@@ -567,35 +569,37 @@ output_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the whole layer" },
+      "number of rows of the whole layer" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "first row of the shard, a multiple of the block" },
     { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the shard" },
+      "number of rows of the shard" },
     { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "units of the layer below" },
+      "number of units of the layer below" },
     SKN_SLICING_OPTIONS,
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "send gradients of open hidden units only: fewer bytes, more work" },
+      "send gradients of open hidden units only: fewer bytes, more computing" },
     { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
-      "what is minimised" },
+      "the loss to minimise" },
     { "label_smoothing", SKN_OPTION_REAL, "0", 0, 0.95, NULL,
-      "softmax: share of a sample's target that all labels have alike" },
+      "softmax: share of a sample's target that is spread evenly over all "
+      "labels" },
     { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format in which matrix products multiply" },
+      "number format of the factors in matrix products" },
     { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
       "fixed: the same bits for every number of shards" },
     { "merge", SKN_OPTION_CHOICE, "early", 0, 0, "early|late",
-      "softmax, late: hidden gradients leave normalised, for a layer below "
-      "that gets no partition; only with reduction fast" },
+      "late: softmax sends normalised hidden gradients and no partition; needs "
+      "reduction: fast" },
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
-      "fast: the leaf of the tree that it is; -1: that of its number" },
+      "fast: this shard's leaf of the merge tree; -1: the shard's number" },
     { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "measure mass and recall of the active set so often; 0: never" },
+      "batches between measurements of the active set's mass and recall; 0: "
+      "never" },
     { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
-      "best labels a point in an evaluation" },
+      "number of best labels per point in an evaluation" },
     { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "evaluations tell the shard's normaliser, for probabilities" },
+      "send the shard's normaliser in evaluations, for probabilities" },
     SKN_SAMPLER_OPTIONS,
     SKN_INDEX_KEEPER_OPTIONS,
     SKN_HIDDEN_OPTIONS,
@@ -639,7 +643,8 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_output = {
     .name = "output",
-    .help = "rows of the output layer: active sets, logits, loss, gradients",
+    .help = "computes rows of the output layer: active sets, logits, loss, "
+            "gradients",
     .state_bytes = sizeof(output_t),
     .options = options,
     .handlers = handlers,

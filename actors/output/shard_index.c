@@ -38,7 +38,7 @@ skn_shard_index_open(skn_shard_index_t *index, const skn_actor_t *actor,
                         SKN_INDEXES_MAX - 2, (unsigned long long)refresh);
     index->unit = malloc(index->batch_rows * sizeof(uint32_t));
     if (!index->unit)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u dirty rows",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u dirty rows",
                         index->batch_rows);
     skn_status_t status =
         skn_rowset_init(&index->changed, index->row_count, error);
@@ -168,12 +168,13 @@ skn_shard_index_take(skn_shard_index_t *index, const skn_index_t *built,
 {
     if (!index->active || index->come == index->request_count)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "an index of batch %llu, none expected",
+                        "received an index of batch %llu, but expected none",
                         (unsigned long long)built->batch);
     skn_index_request_t *request = &index->request[index->come];
     if (built->batch != request->batch)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "an index of batch %llu, that of batch %llu expected",
+                        "received an index of batch %llu, but expected that "
+                        "of batch %llu",
                         (unsigned long long)built->batch,
                         (unsigned long long)request->batch);
     request->index = skn_message_keep(built);

@@ -76,7 +76,7 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share,
         share->partition->greatest.at[i] =
             flight->greatest[i] + logf(flight->sum[i]);
     return head->starved ? skn_fail(error, SKN_NO_MEMORY,
-                                    "no room for the products of batch %llu",
+                                    "no memory for the products of batch %llu",
                                     (unsigned long long)flight->labels->batch)
                          : SKN_OK;
 }

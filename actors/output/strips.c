@@ -126,7 +126,7 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         !room_for((void **)&head->turned, &head->turned_bytes,
                   (head->hidden + 2) * strips->stride * sizeof(float)))
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for the logits of %u units",
+                        "no memory for the logits of %u units",
                         selection->group[0].unit_count);
     return place_own(head, flight, error);
 }
@@ -172,7 +172,7 @@ pack(skn_head_t *head, skn_gemm_t *job, skn_error_t *error)
     job->half = head->half;
     if (!room_for(&head->packed, &head->packed_bytes,
                   head->kernels->gemm_packed_bytes(job->n, job->k)))
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a packed matrix");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a packed matrix");
     head->kernels->gemm_pack(job, head->packed);
     job->packed = head->packed;
     return SKN_OK;

@@ -45,7 +45,7 @@ check(const skn_actor_t *actor, const table_builder_t *state,
     for (size_t k = 0; k < count; k++)
         if (dirty->unit.at[k] >= state->rows.row_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: dirty row %u, the shard has %u",
+                            "%s: dirty row %u, but the shard has %u rows",
                             skn_actor_name(actor), dirty->unit.at[k],
                             state->rows.row_count);
     return SKN_OK;
@@ -150,19 +150,19 @@ table_builder_close(skn_actor_t *actor, void *opaque)
 /* clang-format off */
 static const skn_option_t options[] = {
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the whole layer" },
+      "number of rows of the whole layer" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "first row of the shard, a multiple of the block" },
     { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the shard" },
+      "number of rows of the shard" },
     { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "units of the layer below" },
+      "number of units of the layer below" },
     { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
-      "number of the layer, counted from the input" },
+      "index of the layer, counted from the input" },
     { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
-      "most samples of a batch" },
+      "maximum number of samples in a batch" },
     { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
-      "of every random number" },
+      "seed of every random number" },
     SKN_SAMPLER_OPTIONS,
     { 0 },
 };
@@ -187,7 +187,7 @@ static const skn_schema_t *const needs[] = {
 
 const skn_kind_t skn_table_builder = {
     .name = "table_builder",
-    .help = "builds the index of an output shard out of its rows",
+    .help = "builds the index of an output shard from its rows",
     .state_bytes = sizeof(table_builder_t),
     .options = options,
     .handlers = handlers,

@@ -27,7 +27,7 @@ find_weight(skn_checkpoint_t *checkpoint, const char *layer,
     (void)snprintf(name, sizeof(name), "%.48s.weight", layer);
     *tensor = skn_checkpoint_find(checkpoint, name);
     if (!*tensor)
-        return skn_fail(error, SKN_BAD_DATA, "%s: there is no tensor %s",
+        return skn_fail(error, SKN_BAD_DATA, "%s: tensor %s is missing",
                         skn_checkpoint_path(checkpoint), name);
     return SKN_OK;
 }
@@ -46,13 +46,13 @@ size_layer(skn_network_t *network, const skn_checkpoint_tensor_t *tensor,
         (tensor->dtype != SKN_DTYPE_F32 &&
          (input || tensor->dtype != SKN_DTYPE_BF16)))
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: %s [%llu][%llu] is no layer of weights",
+                        "%s: %s [%llu][%llu] is not a layer of weights",
                         tensor->name, skn_dtype_name(tensor->dtype),
                         (unsigned long long)tensor->rows,
                         (unsigned long long)tensor->columns);
     if (!input && below != network->units[at - 1])
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s has %llu columns, the layer below has %u units",
+                        "%s has %llu columns, but the layer below has %u units",
                         tensor->name, (unsigned long long)below,
                         network->units[at - 1]);
     network->units[at] = (uint32_t)units;
@@ -161,14 +161,15 @@ skn_network_index(skn_network_t *network, uint32_t lists, uint32_t probes,
     if (lists == 0)
         lists = skn_shortlist_lists(rows->row_count);
     if (lists > rows->row_count)
-        return skn_fail(error, SKN_USAGE, "%u lists for %u labels", lists,
+        return skn_fail(error, SKN_USAGE,
+                        "the index has %u lists for %u labels", lists,
                         rows->row_count);
     if (probes == 0)
         probes = skn_shortlist_probes(lists);
     if (probes > lists || probes > SKN_PROBES_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%u probes: the index has %u lists, and a point looks "
-                        "into %u at most",
+                        "%u probes: the index has %u lists, of which a point "
+                        "can probe at most %u",
                         probes, lists, SKN_PROBES_MAX);
     skn_status_t status = skn_shortlist_build(&shortlist, network->kernels,
                                               rows, lists, probes, error);
@@ -222,7 +223,7 @@ look_init(pass_t *pass, const skn_shortlist_t *shortlist, skn_error_t *error)
     pass->offset = malloc((lists + 1) * sizeof(*pass->offset));
     pass->point = malloc(pass->rows * shortlist->probes * sizeof(*pass->point));
     if (!pass->promise || !pass->offset || !pass->point)
-        return skn_fail(error, SKN_NO_MEMORY, "no room to look into %zu lists",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory to probe %zu lists",
                         lists);
     return SKN_OK;
 }
@@ -252,7 +253,8 @@ pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
         !pass->gemm)
         return SKN_NO_MEMORY;
     if (!pass->sum || !pass->topk || !pass->overflows)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu rankings", rows);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu rankings",
+                        rows);
     for (size_t i = 0; i < rows; i++) {
         pass->greatest[i] = -INFINITY;
         skn_topk_init(&pass->topk[i], k);

@@ -131,14 +131,14 @@ read_tensor(skn_checkpoint_t *checkpoint, const char *layer, int which,
     if (!tensor || tensor->dims != 1 || tensor->rows != rows ||
         tensor->dtype != tensors[which].dtype) {
         (void)skn_fail(error, SKN_BAD_DATA,
-                       "%s: %s is not what a ranker of these labels has",
+                       "%s: %s does not fit a ranker of these labels",
                        skn_checkpoint_path(checkpoint), name);
         return NULL;
     }
     void *bytes =
         rows < SIZE_MAX / element ? malloc((rows + 1) * element) : NULL;
     if (!bytes) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %s", name);
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %s", name);
         return NULL;
     }
     if (rows == 0 || skn_checkpoint_read_block(checkpoint, name, 0, rows, 0, 1,
@@ -155,7 +155,7 @@ refuse(const skn_checkpoint_t *checkpoint, const char *layer, const char *what,
     (void)skn_fail(error, SKN_BAD_DATA, "%s: the ranker, %.48s.ranker.*, %s",
                    skn_checkpoint_path(checkpoint), layer, what);
     return skn_fail_hint(error, SKN_BAD_DATA,
-                         "`skein join --trees` grows another one");
+                         "build a new one with `skein join --trees`");
 }
 
 /* True if each node comes after its parent, and none is too deep. */
@@ -202,7 +202,7 @@ check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
 {
     uint8_t *depth = malloc((size_t)ranker->node_count + 1);
     if (!depth)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u nodes",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u nodes",
                         ranker->node_count);
     bool good = check_nodes(ranker, depth) && check_rows(ranker);
     free(depth);

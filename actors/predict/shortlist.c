@@ -231,7 +231,7 @@ builder_init(shortlist_builder_t *builder, skn_error_t *error)
         !builder->place || !builder->product || !builder->half_norm2 ||
         !builder->sum || !builder->member || !builder->home || !builder->gemm)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for an index of %zu rows in %zu lists", rows,
+                        "no memory for an index of %zu rows in %zu lists", rows,
                         lists);
     memset(list->centroid, 0, lists * list->stride * sizeof(float));
     memset(builder->place, 0, PIECE_ROWS * list->stride * sizeof(float));

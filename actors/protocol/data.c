@@ -28,7 +28,7 @@ look_again(const char *path, skn_dataset_t **dataset, skn_error_t *error)
     return skn_fail_hint(
         error,
         skn_fail(error, SKN_NO_INPUT,
-                 "%s: is no file that stays, and data is read more than once",
+                 "%s: is not a regular file, and data is read more than once",
                  skn_stream_name_shown(path)),
         "copy it into a file");
 }

@@ -30,9 +30,9 @@ typedef enum skn_purpose {
     F(M, u32s, feature, SKN_RUN_MAX, "features of the samples, ascending")     \
     F(M, f32s, value, SKN_RUN_MAX, "their values")                             \
     F(M, u32s, distinct, SKN_RUN_MAX, "distinct features, each once")          \
-    F(M, u32s, distinct_offset, SKN_RUN_MAX, "distinct k: at [k]..[k + 1]")    \
-    F(M, u32s, sample, SKN_RUN_MAX, "... the samples that have it")            \
-    F(M, f32s, weight, SKN_RUN_MAX, "... and its values there")
+    F(M, u32s, distinct_offset, SKN_RUN_MAX, "feature k: at [k]..[k + 1]")     \
+    F(M, u32s, sample, SKN_RUN_MAX, "samples that have the feature")           \
+    F(M, f32s, weight, SKN_RUN_MAX, "values of the feature there")
 
 #define SKN_FIELDS_labels(F, M)                                                \
     F(M, u64, batch, UINT64_MAX, "number, counted from 0")                     \
@@ -66,10 +66,10 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
-    F(M, u32s, node, SKN_TREE_NODES_MAX, "nodes of the merge tree, by place")  \
+    F(M, u32s, node, SKN_TREE_NODES_MAX, "merge tree nodes, by number")        \
     F(M, f32s, greatest, SKN_RUN_MAX, "[nodes][rows] m, the greatest logit")   \
     F(M, f32s, sum, SKN_RUN_MAX,                                               \
-      "[nodes][rows] z, sum of c exp(o - m); none: m is m + log z")
+      "[nodes][rows] z, sum of c exp(o - m); empty: m is m + log z")
 
 /* (u, v), for the columns of one receiver; (m, z) of the same nodes come as a
  * partition. One-vs-all sends only u. When packed, there are open[i] values in
@@ -85,11 +85,11 @@ typedef enum skn_purpose {
     F(M, u32, normalised, 1, "1: u and v, for a partition; 0: a part to add")  \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
-    F(M, u32s, node, SKN_TREE_NODES_MAX, "nodes of the merge tree, by place")  \
+    F(M, u32s, node, SKN_TREE_NODES_MAX, "merge tree nodes, by number")        \
     F(M, f32s, pull, SKN_RUN_MAX, "[nodes][rows][columns] u, or the part")     \
     F(M, f32s, push, SKN_RUN_MAX, "[nodes][rows][columns] v, of positives")    \
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
-      "[3][nodes][rows] by a link: sums of du du, dv dv, du dv; or nothing")
+      "[3][nodes][rows] sums of du du, dv dv, du dv, set by a link; or empty")
 
 /* Packed and `changed` as above. */
 #define SKN_FIELDS_hidden_gradient(F, M)                                       \
@@ -100,16 +100,16 @@ typedef enum skn_purpose {
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, node, SKN_TREE_NODES_MAX,                                       \
-      "nodes of the layer's tree, by place")                                   \
+      "nodes of the layer's tree, by number")                                  \
     F(M, f32s, value, SKN_RUN_MAX, "[nodes][rows][columns] of d loss / d h")   \
     F(M, f32s, changed, SKN_RUN_MAX,                                           \
-      "[nodes][rows] by a link: sums of squares; or nothing")
+      "[nodes][rows] sums of squares, set by a link; or empty")
 
 /* The measured error of link codings in gradients of hidden layers: |g -
  * g_f32|^2, and |g|^2 (rounding.h). */
 #define SKN_FIELDS_ROUNDING(F, M)                                              \
-    F(M, f64, changed, 0, "by codings, of hidden gradients: sum of squares")   \
-    F(M, f64, square, 0, "of these gradients; 0: not measured")
+    F(M, f64, changed, 0, "sum of squared errors by codings")                  \
+    F(M, f64, square, 0, "sum of their squares; 0: not measured")
 
 /* Row gradients of a shard, with the right to write its rows if they are lent
  * (updates: loan). */
@@ -117,19 +117,18 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard, each once")              \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width]")                           \
-    F(M, loan, rows, 0, "the shard's rows; none: it has a copy")               \
+    F(M, loan, rows, 0, "the shard's rows; NULL: it has a copy")               \
     SKN_FIELDS_ROUNDING(F, M)
 
 /* The rows return, or new values for the shard's copy (updates: copy): they may
  * be read until the next gradient is sent. */
 #define SKN_FIELDS_lease(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "last batch applied, plus 1")                 \
-    F(M, loan, rows, 0,                                                        \
-      "the shard's rows; none: a copy of those that changed")                  \
+    F(M, loan, rows, 0, "the shard's rows; NULL: the shard has a copy")        \
     F(M, u32s, unit, SKN_RUN_MAX, "copy: rows that changed")                   \
     F(M, f32s, value, SKN_RUN_MAX, "copy: their weights, [units][width]")      \
-    F(M, u16s, half, SKN_RUN_MAX, "copy: the same in bf16, and no value")      \
-    F(M, u32, more, 1, "copy: 1: the first copy, and more of it follows")
+    F(M, u16s, half, SKN_RUN_MAX, "copy: or in bf16, without value")           \
+    F(M, u32, more, 1, "copy: 1: more of the first copy follows")
 
 #define SKN_FIELDS_applied(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
@@ -146,21 +145,21 @@ typedef enum skn_purpose {
     F(M, u64, distinct, UINT64_MAX, "rows touched")                            \
     F(M, u64, owned, UINT64_MAX, "rows of the shard")                          \
     F(M, u64, listed, UINT64_MAX, "rows in the lists of the groups")           \
-    F(M, u64, capped, UINT64_MAX, "... whose weight the cap has cut")          \
+    F(M, u64, capped, UINT64_MAX, "rows whose weight was capped")              \
     F(M, f64, mass, 0, "softmax mass covered, or -1 where it is not measured") \
-    F(M, f64, recall, 0, "recall of the exact top 10, or -1: not measured")
+    F(M, f64, recall, 0, "recall of the exact top 10, or -1")
 
 #define SKN_FIELDS_ranking(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
-    F(M, u32, k, 1024, "labels a sample")                                      \
+    F(M, u32, k, 1024, "labels per sample")                                    \
     F(M, u32s, label, SKN_RUN_MAX, "[rows][k], best first; UINT32_MAX: none")  \
     F(M, f32s, score, SKN_RUN_MAX, "[rows][k] logits")                         \
     F(M, f32s, greatest, SKN_RUN_MAX,                                          \
       "[rows] m of the shard, for predictions")                                \
-    F(M, f32s, sum, SKN_RUN_MAX, "[rows] z of the shard; or none")
+    F(M, f32s, sum, SKN_RUN_MAX, "[rows] z of the shard; or empty")
 
 #define SKN_FIELDS_metrics(F, M)                                               \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \
@@ -177,7 +176,7 @@ typedef enum skn_purpose {
 /* The course lets the source run up to a marker. */
 #define SKN_FIELDS_go(F, M)                                                    \
     F(M, u64, first, UINT64_MAX, "first batch")                                \
-    F(M, u64, end, UINT64_MAX, "one behind the last; evaluation: all")         \
+    F(M, u64, end, UINT64_MAX, "one after the last; evaluation: all")          \
     F(M, u32, purpose, SKN_PURPOSE_COUNT, "train, validate, test; 3: finish")
 #define SKN_GO_FINISH SKN_PURPOSE_COUNT
 
@@ -194,14 +193,14 @@ typedef enum skn_purpose {
 
 /* The window has run empty: at a marker, or after a halt. */
 #define SKN_FIELDS_reached(F, M)                                               \
-    F(M, u64, batch, UINT64_MAX, "the next batch that was not issued")         \
+    F(M, u64, batch, UINT64_MAX, "the next batch to issue")                    \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
     SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_save(F, M)                                                  \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, u32, best, 1, "1: the best so far")                                   \
-    F(M, u32, hash, 1, "1: weights_sha256 is wanted")                          \
+    F(M, u32, hash, 1, "1: weights_sha256 is requested")                       \
     F(M, bytes, metadata, 65536, "JSON for the manifest, with its NUL")
 
 /* A tensor of a shard, before its chunks: a rectangle of a global one. */
@@ -215,16 +214,16 @@ typedef enum skn_purpose {
     F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
     F(M, u64, global_rows, UINT64_MAX, "of the global tensor")                 \
     F(M, u64, global_columns, UINT64_MAX, "of the global tensor")              \
-    F(M, u64, row_first, UINT64_MAX, "where it lies")                          \
-    F(M, u64, column_first, UINT64_MAX, "where it lies")
+    F(M, u64, row_first, UINT64_MAX, "its place in the global tensor")         \
+    F(M, u64, column_first, UINT64_MAX, "its place in the global tensor")
 
 /* A chunk of a shard's state, on its way to the checkpoint. */
 #define SKN_CHUNK_BYTES (1u << 20)
 #define SKN_FIELDS_chunk(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "the checkpoint")                             \
     F(M, str, file, SKN_NAME_MAX, "file of the shard")                         \
-    F(M, u32, tensor, 4096, "which of the shard's tensors")                    \
-    F(M, u64, offset_bytes, UINT64_MAX, "where in it")                         \
+    F(M, u32, tensor, 4096, "index among the shard's tensors")                 \
+    F(M, u64, offset_bytes, UINT64_MAX, "position in the tensor")              \
     F(M, u32, last, 1, "1: the shard is complete")                             \
     F(M, bytes, bytes, SKN_CHUNK_BYTES, "its bytes")
 
@@ -232,32 +231,32 @@ typedef enum skn_purpose {
  * checkpoint asks for one rectangle after the other, and at last for the
  * message to begin, which comes when all owners that ask have theirs. */
 #define SKN_FIELDS_want(F, M)                                                  \
-    F(M, u32, owner, SKN_ACTORS_MAX - 1, "who asks, as the plan counts them")  \
-    F(M, str, name, SKN_NAME_MAX, "of the global tensor; empty: to begin")     \
+    F(M, u32, owner, SKN_ACTORS_MAX - 1, "the owner that asks, by its index")  \
+    F(M, str, name, SKN_NAME_MAX, "the global tensor; empty: to begin")        \
     F(M, u64, rows, UINT64_MAX, "of the rectangle")                            \
     F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
-    F(M, u64, row_first, UINT64_MAX, "where it lies")                          \
-    F(M, u64, column_first, UINT64_MAX, "where it lies")
+    F(M, u64, row_first, UINT64_MAX, "its place in the global tensor")         \
+    F(M, u64, column_first, UINT64_MAX, "its place in the global tensor")
 
 #define SKN_FIELDS_restored(F, M)                                              \
-    F(M, u32, owner, SKN_ACTORS_MAX - 1, "who has asked")                      \
+    F(M, u32, owner, SKN_ACTORS_MAX - 1, "the owner that asked")               \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
-    F(M, u32, begun, 1, "0: there is no checkpoint, the seed says all")        \
-    F(M, u32, begin, 1, "1: all have theirs; nothing else is in here")         \
+    F(M, u32, begun, 1, "0: no checkpoint, begin from the seed")               \
+    F(M, u32, begin, 1, "1: all have their state; begin")                      \
     F(M, u32, dtype, 255, "as formats/checkpoint/safetensors.h numbers them")  \
     F(M, u64, rows, UINT64_MAX,                                                \
       "of the rectangle; 0: there is no such tensor")                          \
     F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
-    F(M, u64, row, UINT64_MAX, "of the rectangle's, the first that is here")   \
+    F(M, u64, row, UINT64_MAX, "first row in this message")                    \
     F(M, bytes, bytes, SKN_CHUNK_BYTES, "whole rows")
 
 #define SKN_FIELDS_saved(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
     F(M, str, weights_sha256, 64, "hash of the master weights")                \
-    F(M, u32, ledger, 1, "1: with the hash, what the ledger says:")            \
+    F(M, u32, ledger, 1, "1: the ledger was checked, see below")               \
     F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
-    F(M, u64, applied_twice, UINT64_MAX, "... and that were more than once")
+    F(M, u64, applied_twice, UINT64_MAX, "(batch, block) pairs applied twice")
 
 /* A checkpoint that several nodes keep is made in steps: the keeper of the
  * first node sends all of them the next one (keep), and when all have completed
@@ -279,56 +278,55 @@ typedef enum skn_keeping {
     F(M, u32, step, SKN_KEEP_COUNT - 1, "what to do next")                     \
     F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
     F(M, u64, generation, UINT64_MAX, "of the checkpoint")                     \
-    F(M, u32, best, 1, "settle: 1: it has the best model so far")              \
+    F(M, u32, best, 1, "settle: 1: best model so far")                         \
     F(M, u32, restores, 1, "start: 1: owners ask for their state")             \
     F(M, str, run, 32, "start: id of the run, 32 hex digits")                  \
     F(M, bytes, manifest, SKN_KEEP_BYTES_MAX,                                  \
-      "start: of what is gone on from, or nothing; seal: of the whole")
+      "start: of the checkpoint to resume, or empty; seal: of the whole one")
 
 #define SKN_FIELDS_kept(F, M)                                                  \
-    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "whose keeper")                 \
+    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "the keeper's node")            \
     F(M, u32, step, SKN_KEEP_COUNT - 1, "what was done")                       \
     F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
-    F(M, str, failure, SKN_TEXT_MAX, "why not; empty: it was")                 \
+    F(M, str, failure, SKN_TEXT_MAX, "reason of the failure; empty: none")     \
     F(M, bytes, list, SKN_KEEP_BYTES_MAX, "write: a manifest of its files")
 
 /* The files that a keeper has of the checkpoint that a run continues from. */
 #define SKN_FIELDS_holding(F, M)                                               \
-    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "whose keeper")                 \
-    F(M, u32s, file, 4 * SKN_SHARD_MAX, "by their places in the manifest")
+    F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "the keeper's node")            \
+    F(M, u32s, file, 4 * SKN_SHARD_MAX, "by their indexes in the manifest")
 
 /* A rectangle of a piece, from a keeper that has it to one that does not. */
 #define SKN_PART_BYTES (256u << 10)
 #define SKN_FIELDS_fetch(F, M)                                                 \
-    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "who has it")                     \
-    F(M, u32, from, SKN_CLUSTER_NODES_MAX - 1, "who asks")                     \
-    F(M, u64, ticket, UINT64_MAX, "of this question")                          \
-    F(M, u32, sealed, 1, "1: of the one in work; 0: that is gone on from")     \
-    F(M, u32, piece, UINT32_MAX, "in the order of tensors, rows, columns")     \
-    F(M, u64, row, UINT64_MAX, "of the piece, the first")                      \
-    F(M, u64, rows, UINT64_MAX, "so many")                                     \
-    F(M, u64, column, UINT64_MAX, "of the piece, the first")                   \
-    F(M, u64, columns, UINT64_MAX, "so many")
+    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "the node that has it")           \
+    F(M, u32, from, SKN_CLUSTER_NODES_MAX - 1, "its sender")                   \
+    F(M, u64, ticket, UINT64_MAX, "number of this request")                    \
+    F(M, u32, sealed, 1, "1: the new checkpoint; 0: the resumed one")          \
+    F(M, u32, piece, UINT32_MAX, "index by tensor, row and column")            \
+    F(M, u64, row, UINT64_MAX, "first in the piece")                           \
+    F(M, u64, rows, UINT64_MAX, "number of them")                              \
+    F(M, u64, column, UINT64_MAX, "first in the piece")                        \
+    F(M, u64, columns, UINT64_MAX, "number of them")
 
 #define SKN_FIELDS_fetched(F, M)                                               \
-    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "who has asked")                  \
-    F(M, u64, ticket, UINT64_MAX, "of the question")                           \
+    F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "the node that asked")            \
+    F(M, u64, ticket, UINT64_MAX, "number of the request")                     \
     F(M, u64, hash, UINT64_MAX, "XXH3-64 of the bytes")                        \
-    F(M, str, failure, SKN_TEXT_MAX,                                           \
-      "why there are none; empty: here they are")                              \
-    F(M, bytes, bytes, SKN_PART_BYTES, "row after row")
+    F(M, str, failure, SKN_TEXT_MAX, "reason of the failure; empty: none")     \
+    F(M, bytes, bytes, SKN_PART_BYTES, "the rectangle, row after row")
 
 /* Rows that changed, for the index; the index, for the shard. */
 #define SKN_FIELDS_dirty(F, M)                                                 \
-    F(M, u64, batch, UINT64_MAX, "the rows are those after this batch")        \
+    F(M, u64, batch, UINT64_MAX, "the rows are as after this batch")           \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")                         \
     F(M, f32s, value, SKN_RUN_MAX, "[units][width] their weights")             \
     F(M, loan, rows, 0, "at a marker, in place of weights: the shard's rows")  \
-    F(M, u32, last, 1, "1: the copy is that of this batch: build")
+    F(M, u32, last, 1, "1: the copy is complete: build")
 
 #define SKN_FIELDS_index(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "built from the rows after this batch")       \
-    F(M, u32, kind, 16, "which sampler it is for")                             \
+    F(M, u32, kind, 16, "the kind of sampler")                                 \
     F(M, u32s, shape, 16, "the sampler's own numbers")                         \
     F(M, u32s, offset, SKN_RUN_MAX, "bucket k: offset[k]..")                   \
     F(M, u32s, unit, SKN_RUN_MAX, "rows of the shard")
@@ -366,27 +364,27 @@ typedef enum skn_keeping {
     C(hidden_gradient, 7, "gradient of a hidden layer's activation")           \
     M(gradient, 8, "row gradients, from a shard to its updater")               \
     M(lease, 9, "rows after an update, from the updater to its shard")         \
-    M(applied, 10, "a batch has been dealt with")                              \
+    M(applied, 10, "a batch was applied or evaluated")                         \
     M(result, 11, "loss and counts of one shard for one batch")                \
     C(ranking, 12, "the best labels of one shard for one batch")               \
-    M(metrics, 13, "how good an evaluation pass was")                          \
-    M(go, 14, "run these batches, then let the window run empty")              \
-    M(halt, 15, "no more batches are issued, or are to be")                    \
-    M(reached, 16, "the window is empty")                                      \
+    M(metrics, 13, "quality measured by an evaluation pass")                   \
+    M(go, 14, "issue these batches, then let the window run empty")            \
+    M(halt, 15, "stop issuing batches, or no more are issued")                 \
+    M(reached, 16, "the window has run empty")                                 \
     M(save, 17, "write a checkpoint")                                          \
     M(chunk, 18, "a chunk of a shard's state")                                 \
     M(saved, 19, "a checkpoint is complete")                                   \
     M(dirty, 20, "rows that changed, for the index")                           \
     M(index, 21, "an index of a shard's rows")                                 \
     M(tensor, 22, "a tensor of a shard's state, before its chunks")            \
-    M(issue, 23, "a batch may go: make it")                                    \
-    M(want, 24, "an owner asks for its state of a checkpoint")                 \
-    M(restored, 25, "a part of what an owner asked for")                       \
+    M(issue, 23, "a batch was issued: make it")                                \
+    M(want, 24, "an owner requests its state from a checkpoint")               \
+    M(restored, 25, "a part of the state that an owner requested")             \
     M(keep, 26, "the next step of a checkpoint on several nodes")              \
-    M(kept, 27, "a keeper has taken that step, or could not")                  \
+    M(kept, 27, "a keeper has completed that step, or failed")                 \
     M(holding, 28, "files of a checkpoint that a keeper has")                  \
-    M(fetch, 29, "a keeper asks for a part of a file")                         \
-    M(fetched, 30, "a part of a file, or why not")
+    M(fetch, 29, "a keeper requests a part of a file")                         \
+    M(fetched, 30, "a part of a file, or the reason why not")
 
 #define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 

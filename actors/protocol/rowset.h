@@ -35,7 +35,8 @@ skn_rowset_init(skn_rowset_t *set, uint32_t rows, skn_error_t *error)
     set->summary = calloc(set->summary_count, sizeof(uint64_t));
     if (set->bits && set->summary)
         return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY, "no room for a set of %u rows", rows);
+    return skn_fail(error, SKN_NO_MEMORY, "no memory for a set of %u rows",
+                    rows);
 }
 
 /* Frees the set; also after a failed init, or if it is all zeros. */

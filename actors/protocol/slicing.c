@@ -74,11 +74,10 @@ skn_slicing_make(skn_slicing_t *slicing, uint32_t units, uint32_t slices,
     skn_status_t status = SKN_OK;
     if (!slicing->first || !weight)
         status =
-            skn_fail(error, SKN_NO_MEMORY, "no room for %u slices", slices);
+            skn_fail(error, SKN_NO_MEMORY, "no memory for %u slices", slices);
     else if (weights[0] && !read_weights(weights, slices, weight))
         status = skn_fail(error, SKN_BAD_CONFIG,
-                          "%s: slice_weights '%.64s' are not those of %u "
-                          "slices",
+                          "%s: slice_weights '%.64s' do not describe %u slices",
                           name, weights, slices);
     else if (weights[0])
         cut(slicing, units, weight);

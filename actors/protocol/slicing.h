@@ -42,9 +42,9 @@ uint32_t skn_slicing_widest(const skn_slicing_t *slicing);
 /* clang-format off */
 #define SKN_SLICING_OPTIONS                                                   \
     { "slices", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,                  \
-      "shards of the layer below" },                                          \
+      "number of shards of the layer below" },                                 \
         { "slice_weights", SKN_OPTION_TEXT, "", 0, 0, NULL,                   \
-          "how its units are cut: COUNTxWEIGHT,... (slicing.h); empty: evenly" }
+          "division of its units: COUNTxWEIGHT,... (slicing.h); empty: even" }
 /* clang-format on */
 
 #endif

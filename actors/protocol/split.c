@@ -22,7 +22,7 @@ skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
     split->validate = malloc((count + 1) * sizeof(uint32_t));
     if (!split->train || !split->validate) {
         skn_split_fini(split);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %llu points",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %llu points",
                         (unsigned long long)count);
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -42,8 +42,8 @@ skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,
         return skn_fail(error, SKN_BAD_DATA,
                         "the training file has no point with a label");
     (void)skn_fail(error, SKN_BAD_DATA,
-                   "train.validate %g holds back all points with labels of the "
-                   "training file, %u",
+                   "train.validate %g would hold back all %u training points "
+                   "with labels",
                    validate, held);
     return skn_fail_hint(error, SKN_BAD_DATA,
                          "lower it, or give another train.seed");

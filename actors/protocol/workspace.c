@@ -14,7 +14,7 @@ skn_floats_new(size_t count, skn_error_t *error)
                         ? aligned_alloc(ALIGN_BYTES, bytes)
                         : NULL;
     if (!floats)
-        skn_fail(error, SKN_NO_MEMORY, "no room for %zu floats of workspace",
+        skn_fail(error, SKN_NO_MEMORY, "no memory for %zu floats of workspace",
                  count);
     return floats;
 }
@@ -33,8 +33,8 @@ skn_kernels_pick(skn_error_t *error)
     const skn_kernels_t *kernels = skn_kernels_best();
     if (!kernels) {
         skn_fail(error, SKN_BAD_CONFIG,
-                 "SKEIN_ISA=%s: this processor or this build lacks it; there "
-                 "are %s",
+                 "SKEIN_ISA=%s: not supported by this processor or this "
+                 "build; available: %s",
                  getenv("SKEIN_ISA"), skn_kernels_names());
     }
     return kernels;

@@ -41,11 +41,12 @@ check(const skn_copy_t *copy, const skn_lease_t *lease, skn_error_t *error)
     size_t cells = lease->unit.count * copy->rows.width;
     bool half = skn_rows_are_bf16(&copy->rows);
     if (lease->rows)
-        return refuse(copy, lease, "rows are lent to a shard with a copy",
+        return refuse(copy, lease, "rows were lent to a shard that has a copy",
                       error);
     if (lease->value.count != (half ? 0 : cells) ||
         lease->half.count != (half ? cells : 0))
-        return refuse(copy, lease, "values of another width or format", error);
+        return refuse(copy, lease, "its values have the wrong width or format",
+                      error);
     for (size_t k = 0; k < lease->unit.count; k++)
         if (lease->unit.at[k] >= copy->rows.row_count)
             return refuse(copy, lease, "a row beyond the shard", error);
@@ -60,11 +61,12 @@ take_loan(const skn_copy_t *copy, const skn_lease_t *lease,
 {
     const skn_rows_t *lent = lease->rows;
     if (!lent)
-        return refuse(copy, lease, "no rows for a shard without a copy", error);
+        return refuse(copy, lease,
+                      "no rows were lent to a shard without a copy", error);
     if (lent->row_count != copy->row_count || lent->width != copy->width)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: lease of batch %llu: %u rows of %u, the shard has "
-                        "%u of %u",
+                        "%s: lease of batch %llu: %u rows of width %u, but "
+                        "the shard has %u of width %u",
                         copy->name, (unsigned long long)lease->batch,
                         lent->row_count, lent->width, copy->row_count,
                         copy->width);
@@ -78,7 +80,7 @@ skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
 {
     size_t width = copy->rows.width;
     if (*rows)
-        return refuse(copy, lease, "rows that were not lent", error);
+        return refuse(copy, lease, "it returns rows that were not lent", error);
     if (!copy->has_copy)
         return take_loan(copy, lease, rows, error);
     skn_status_t status = check(copy, lease, error);

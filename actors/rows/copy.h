@@ -30,12 +30,12 @@ typedef struct skn_copy {
 /* The options of owners that skn_copy_open reads. */
 #define SKN_COPY_OPTIONS                                                       \
     { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",                 \
-      "loan: the updater writes the shard's rows; copy: the shard has its "    \
-      "own" },                                                                 \
+      "loan: shard and updater share the rows; copy: the shard has its own " \
+      "copy" },                                                                \
         { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",               \
           "number format of the copy" },                                       \
         { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,                   \
-          "ask for pages of 2 MiB for the copy" }
+          "request pages of 2 MiB for the copy" }
 /* clang-format on */
 
 /* Reads the options of `actor`, and makes room for `row_count` rows of `width`

@@ -27,7 +27,8 @@ find_folder(const char *folder, char *found, size_t bytes, skn_error_t *error)
     struct stat facts;
     int length = snprintf(found, bytes, "%s", folder);
     if (length < 0 || (size_t)length >= bytes)
-        return skn_fail(error, SKN_BAD_CONFIG, "%.80s...: a path of %d bytes",
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%.80s...: the path has %d bytes, which is too long",
                         folder, length);
     while (stat(found, &facts) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         char *slash = strrchr(found, '/');
@@ -90,10 +91,10 @@ write_zeros(int file, const char *folder, size_t bytes, skn_error_t *error)
 {
     size_t step = bytes < ZERO_BYTES ? bytes : ZERO_BYTES;
     unsigned char *zeros = calloc(1, step);
-    skn_status_t status = zeros
-                              ? SKN_OK
-                              : skn_fail(error, SKN_NO_MEMORY,
-                                         "%s: no room to clear a file", folder);
+    skn_status_t status =
+        zeros ? SKN_OK
+              : skn_fail(error, SKN_NO_MEMORY, "%s: no memory to clear a file",
+                         folder);
     for (size_t at = 0; at < bytes && status == SKN_OK; at += step)
         status =
             skn_file_write(file, folder, zeros,
@@ -174,8 +175,8 @@ skn_offload_check(const skn_offload_t *offload, skn_error_t *error)
             error, SKN_STORAGE, "the optimizer's file has lost moments: %s",
             strerror(errno));
         return skn_fail_hint(error, status,
-                             "look at the disk of "
-                             "train.optimizer.offload_path, and resume from "
+                             "check the disk of "
+                             "train.optimizer.offload_path, then resume from "
                              "the last checkpoint");
     }
     return SKN_OK;

@@ -50,9 +50,9 @@ take_nothing(skn_restore_t *restore, skn_actor_t *actor, skn_error_t *error)
 {
     const char *name = restore->views[restore->view].piece.name;
     if (restore->row > 0)
-        return skn_fail(error, SKN_BAD_MESSAGE, "%s: %s ends at row %llu",
-                        skn_actor_name(actor), name,
-                        (unsigned long long)restore->row);
+        return skn_fail(
+            error, SKN_BAD_MESSAGE, "%s: %s ended early, at row %llu",
+            skn_actor_name(actor), name, (unsigned long long)restore->row);
     if (restore->begun && restore->view < restore->required)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: the checkpoint of batch %llu has no tensor %s",
@@ -73,9 +73,9 @@ refuse_values(skn_actor_t *actor, const skn_restore_t *restore,
                    restore->views[restore->view].piece.name,
                    (unsigned long long)restore->batch);
     return skn_fail_hint(error, SKN_BAD_DATA,
-                         "look at the memory of the node that holds the "
-                         "checkpoint; if they stand in its files, remove that "
-                         "checkpoint and resume an older one");
+                         "test the memory of the node that holds the "
+                         "checkpoint; if its files have these values, remove "
+                         "that checkpoint and resume an older one");
 }
 
 static skn_status_t
@@ -91,8 +91,8 @@ take_rows(skn_restore_t *restore, skn_actor_t *actor,
         rows > piece->rows - restore->row)
         return skn_fail(
             error, SKN_BAD_DATA,
-            "%s: %s: %zu bytes at row %llu of %llu x %llu are "
-            "none of its %llu x %llu %s from row %llu on",
+            "%s: %s: received %zu bytes at row %llu of %llu x %llu, expected "
+            "%llu x %llu %s from row %llu",
             skn_actor_name(actor), piece->name, part->bytes.count,
             (unsigned long long)part->row, (unsigned long long)part->rows,
             (unsigned long long)part->columns, (unsigned long long)piece->rows,
@@ -117,7 +117,7 @@ skn_restore_take(skn_restore_t *restore, skn_actor_t *actor,
     if (!restore->wanted || part->owner != restore->owner ||
         restore->all != (part->begin == 1))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: state of owner %u, which was not asked for",
+                        "%s: unexpected state of owner %u",
                         skn_actor_name(actor), part->owner);
     if (*begin) {
         restore->wanted = false;

@@ -38,7 +38,7 @@ typedef struct skn_restore {
 /* The option of owners that skn_restore_open reads. */
 #define SKN_RESTORE_OPTIONS                                                    \
     { "owner", SKN_OPTION_INT, "0", 0, SKN_ACTORS_MAX - 1, NULL,               \
-      "its number among those that ask for their state (want)" }
+      "this owner's index among those that request their state (want)" }
 /* clang-format on */
 
 /* Sets `wanted` if `actor` has a pipe for requests. The caller fills the

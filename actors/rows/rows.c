@@ -102,7 +102,7 @@ map_rows(skn_rows_t *rows, size_t bytes, bool huge, skn_error_t *error)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for %u rows of %u weights (%zu MiB): %s",
+                        "no memory for %u rows of %u weights (%zu MiB): %s",
                         rows->row_count, rows->width, rows->map_bytes >> 20,
                         strerror(errno));
     size_t lead =

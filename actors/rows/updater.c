@@ -158,7 +158,7 @@ step_rows(skn_actor_t *actor, updater_t *updater,
     for (size_t k = 0; k < count; k++) {
         if (unit[k] >= rows->row_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: gradient of row %u, the shard has %u",
+                            "%s: gradient of row %u, but the shard has %u rows",
                             skn_actor_name(actor), unit[k], rows->row_count);
         if (k + PREFETCH_ROWS < count &&
             unit[k + PREFETCH_ROWS] < rows->row_count)
@@ -190,8 +190,8 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: gradient of batch %llu: %s", skn_actor_name(actor),
                         (unsigned long long)gradient->batch,
-                        updater->has_copy ? "rows that were not lent"
-                                          : "it comes without the rows");
+                        updater->has_copy ? "it returns rows that were not lent"
+                                          : "it does not lend the rows");
     skn_lease_t *lease =
         lease_new(actor, updater, gradient->batch + 1, count, error);
     if (!lease)
@@ -398,7 +398,8 @@ open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
         return SKN_OK;
     if (first % block != 0 || (count % block != 0 && first + count != all))
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %llu from %llu on are no whole blocks of %llu",
+                        "%s: %llu rows or columns from %llu on are not whole "
+                        "blocks of %llu",
                         skn_actor_name(actor), (unsigned long long)count,
                         (unsigned long long)first, (unsigned long long)block);
     updater->ledger_piece = (skn_piece_t){
@@ -421,7 +422,7 @@ open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
             calloc(updater->ledger_piece.rows, sizeof(*updater->missed));
     return updater->ledger && (updater->missed || !has_missed)
                ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY, "%s: no room for its ledger",
+               : skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its ledger",
                           skn_actor_name(actor));
 }
 
@@ -650,61 +651,64 @@ updater_close(skn_actor_t *actor, void *state)
 
 static const skn_option_t options[] = {
     { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
-      "number of the layer, counted from the input" },
+      "index of the layer, counted from the input" },
     { "layer_name", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
-      "its name in the model file and in checkpoints" },
+      "the layer's name in the model file and in checkpoints" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
       "first row of the shard" },
     { "rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the shard, with the bias if it is a row" },
+      "number of rows of the shard, with the bias if it is a row" },
     { "column_first", SKN_OPTION_INT, "0", 0, SKN_HIDDEN_MAX, NULL,
       "first column of the shard" },
     { "width", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX + 1, NULL,
-      "weights of a row, with the bias if it is a column" },
+      "number of weights of a row, with the bias if it is a column" },
     { "global_rows", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "rows of the layer's weights, without the bias" },
+      "number of rows of the layer's weights, without the bias" },
     { "global_columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "columns of the layer's weights, without the bias" },
+      "number of columns of the layer's weights, without the bias" },
     { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
-      "where the bias stands: last row (embedding) or last column" },
+      "where the bias is: the last row (embedding) or the last column" },
     { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format of the shard's rows; bf16, lent: with sgd or adagrad" },
+      "number format of the shard's rows; bf16 with updates: loan needs sgd or "
+      "adagrad" },
     { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",
-      "loan: the shard reads the rows here; copy: new values are sent" },
+      "loan: the shard reads the updater's rows; copy: new values are sent to "
+      "it" },
     { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
-      "how rows are stepped" },
+      "optimizer that updates the rows" },
     { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },
     { "beta1", SKN_OPTION_REAL, "0.9", 0, 0.999999, NULL, "adam's beta 1" },
     { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.99999999, NULL, "adam's beta 2" },
     { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
     { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
-      "decoupled, on touched rows" },
+      "decoupled weight decay, on touched rows" },
     { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0, "constant|warmup|cosine",
-      "how the rate goes" },
+      "schedule of the learning rate" },
     { "warmup_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches of linear warm-up" },
+      "number of batches of linear warm-up" },
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches of the run, for a cosine" },
+      "number of batches of the run, for a cosine" },
     { "floor", SKN_OPTION_REAL, "0", 0, 1, NULL,
-      "share of the rate at a cosine's end" },
+      "share of the rate that is left at the end of a cosine" },
     { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
-      "of every random number" },
+      "seed of every random number" },
     { "init", SKN_OPTION_REAL, "0.05", 0, 10, NULL,
-      "standard deviation of the first weights" },
-    { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL, "all first biases" },
+      "standard deviation of the initial weights" },
+    { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL,
+      "initial value of all biases" },
     { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
-      "ask for pages of 2 MiB" },
+      "request pages of 2 MiB" },
     { "offload", SKN_OPTION_PATH, "", 0, 0, NULL,
-      "folder of the file that adam's moments are kept in; empty: memory" },
+      "folder of a file for Adam's moments; empty: keep them in memory" },
     { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "rows of a block whose batches are counted, or columns where the bias "
-      "is a row; 0: none are" },
+      "rows per block in the ledger, or columns if the bias is a row; 0: no "
+      "ledger" },
     { "missed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "keep which batches blocks will never get, beside the ledger" },
+      "also store, beside the ledger, which batches each block missed" },
     { "first_batch", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
-      "batch to begin with; more than 0 after a resume" },
+      "first batch to train; more than 0 after a resume" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "checkpoint to read the rows from" },
+      "checkpoint from which the rows are read" },
     SKN_RESTORE_OPTIONS,
     { 0 },
 };

@@ -82,7 +82,7 @@ skn_crash_describe(int number, const void *at, char *text, size_t bytes)
     }
     if (this_stack > 0 && touched >= this_stack - OVERFLOW_BYTES &&
         touched < this_stack + PAGE_BYTES)
-        skn_place_add(text, bytes, &used, ": its stack is full");
+        skn_place_add(text, bytes, &used, ": its stack overflowed");
 }
 
 /* Only these signals carry the address of the fault. */
@@ -140,7 +140,8 @@ install(skn_error_t *error)
     for (size_t k = 0; k < SIGNAL_COUNT; k++)
         if (sigaction(signals[k].number, &action, &before[k]) != 0) {
             put_back(k);
-            return skn_fail(error, SKN_UNAVAILABLE, "no handler of signal %d",
+            return skn_fail(error, SKN_UNAVAILABLE,
+                            "cannot install a handler of signal %d",
                             signals[k].number);
         }
     return SKN_OK;
@@ -152,8 +153,8 @@ skn_crash_watch(int descriptor, skn_error_t *error)
     static skn_crash_thread_t own;
     if (descriptor < 0)
         return skn_fail(error, SKN_USAGE,
-                        "%d is not a file descriptor, so no crash can be "
-                        "reported there",
+                        "%d is not a file descriptor, so crashes cannot be "
+                        "reported to it",
                         descriptor);
     (void)pthread_mutex_lock(&lock);
     bool first = !installed;

@@ -68,7 +68,7 @@ walk_init(endings_walk_t *walk, const skn_wiring_t *wiring, skn_error_t *error)
     walk->stack = calloc(pipes, sizeof(uint32_t));
     if (!walk->answered || !walk->works || !walk->out_first || !walk->out ||
         !walk->seen || !walk->stack)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u pipes",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u pipes",
                         wiring->pipe_count);
     list_pipes(walk);
     return SKN_OK;
@@ -150,7 +150,7 @@ skn_endings_find(const skn_wiring_t *wiring, bool *late, skn_error_t *error)
     bool *alone = calloc(1, bytes), *none = calloc(1, bytes);
     skn_status_t status = walk_init(&walk, wiring, error);
     if (status == SKN_OK && (!alone || !none))
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for %u pipes",
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for %u pipes",
                           wiring->pipe_count);
     /* First find the pipes that could each be late alone, then those of them
      * that can be late together: any cycle that is left contains one of the

@@ -195,8 +195,8 @@ part_missing(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
                         actor->wired->name, name, missing, by, key);
     edge = first_here(actor, pipe, set);
     return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s got %s for %s %llu once more from %s, though that was "
-                    "complete, and not from %s, which has ended",
+                    "%s got %s for %s %llu again from %s, which had already "
+                    "sent it, and not from %s, which has ended",
                     actor->wired->name, name, by, key,
                     skn_actor_text(actor, edge->sender, there), missing);
 }
@@ -216,14 +216,14 @@ too_many_sets(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
         (void)skn_actor_text(actor, first_here(actor, pipe, set)->sender,
                              sender);
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s got %s for %s %llu once more from %s, though that "
-                        "was complete",
+                        "%s got %s for %s %llu again from %s, after all its "
+                        "parts had arrived",
                         actor->wired->name, name, pipe->wired->by->name,
                         (unsigned long long)set->key, sender);
     }
     return skn_fail(error, SKN_BAD_MESSAGE,
                     "%s waits for parts of %u sets of %s: its senders send in "
-                    "orders that lie too far apart",
+                    "orders that differ too much",
                     actor->wired->name, pipe->set_count, name);
 }
 

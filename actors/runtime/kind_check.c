@@ -26,7 +26,7 @@ check_options(const skn_kind_t *kind, skn_error_t *error)
                             kind->name, option->name, (int)option->type);
         if (option->type == SKN_OPTION_CHOICE && !option->choices)
             return skn_fail(error, SKN_BAD_CONFIG,
-                            "kind '%s': option '%s' is a choice of nothing",
+                            "kind '%s': option '%s' lists no choices",
                             kind->name, option->name);
         for (size_t j = 0; j < k; j++)
             if (strcmp(options[j].name, option->name) == 0)
@@ -99,7 +99,8 @@ check_handled(const skn_kind_t *kind, const skn_schema_t *const *list,
         const skn_handler_t *handler = kind->handlers;
         if (k == most)
             return skn_fail(error, SKN_BAD_CONFIG,
-                            "kind '%s': more than %zu messages stand in `%s`",
+                            "kind '%s': more than %zu messages are listed in "
+                            "`%s`",
                             kind->name, most, name);
         while (handler && handler->schema && handler->schema->id != list[k]->id)
             handler++;

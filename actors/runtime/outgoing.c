@@ -26,8 +26,8 @@ outbox_put(skn_actor_t *actor, skn_outbox_t *outbox, const void *message,
             room <= OUTBOX_MAX ? malloc(room * sizeof(*grown)) : NULL;
         if (!grown)
             return skn_fail(error, SKN_NO_MEMORY,
-                            "%s: %u messages wait for credit and there is no "
-                            "room for more",
+                            "%s: no memory to queue more than %u messages "
+                            "that wait for credit",
                             actor->wired->name, outbox->count);
         for (uint32_t k = 0; k < outbox->count; k++)
             grown[k] = outbox->message[(outbox->first + k) % outbox->room];
@@ -319,8 +319,9 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
             skn_fail(error, SKN_USAGE, "%s sends %s after its pipes have ended",
                      actor->wired->name, schema->name);
         return skn_fail_hint(error, status,
-                             "what goes on asking when it is answered is a "
-                             "gate, and ends by its own word");
+                             "an actor that keeps sending when it gets "
+                             "answers must be a gate, and end its pipes "
+                             "itself");
     }
     switch (pipe->wired->pattern) {
     case SKN_PATTERN_SCATTER:

@@ -24,15 +24,16 @@ draw(skn_placement_t *placement, const char *description, skn_error_t *error)
 {
     placement->drawn = true;
     if (hwloc_topology_init(&placement->topology) != 0)
-        return skn_fail(error, SKN_NO_MEMORY, "hwloc does not start: %s",
+        return skn_fail(error, SKN_NO_MEMORY, "hwloc cannot start: %s",
                         strerror(errno));
     if (hwloc_topology_set_synthetic(placement->topology, description) != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "'%s' is no hwloc description of a machine",
+                        "'%s' is not an hwloc description of a machine",
                         description);
     if (hwloc_topology_load(placement->topology) != 0)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "hwloc cannot draw this machine: %s", strerror(errno));
+                        "hwloc cannot describe this machine: %s",
+                        strerror(errno));
     return SKN_OK;
 }
 
@@ -58,7 +59,7 @@ skn_placement_new(const char *description, skn_error_t *error)
 {
     skn_placement_t *placement = calloc(1, sizeof(*placement));
     if (!placement) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for the machine's topology");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for the machine's topology");
         return NULL;
     }
     if (load(placement, description, error) != SKN_OK)
@@ -197,7 +198,7 @@ skn_placement_bind(const skn_placement_t *placement, int32_t unit,
                   : hwloc_topology_get_topology_cpuset(placement->topology);
     if (hwloc_set_cpubind(placement->topology, set, HWLOC_CPUBIND_THREAD) != 0)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "%s cannot be bound to unit %d: %s", name, unit,
+                        "%s cannot be bound to core %d: %s", name, unit,
                         strerror(errno));
     return SKN_OK;
 }

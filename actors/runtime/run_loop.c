@@ -85,7 +85,7 @@ skn_actor_leave(skn_actor_t *actor, skn_status_t status, skn_error_t *error)
     /* An error with status OK would not be taken for a failure. */
     if (status != SKN_OK && error->status == SKN_OK)
         skn_fail(error, status < SKN_STATUS_COUNT ? status : SKN_INTERNAL,
-                 "%s failed and does not say why: %s (status %d)",
+                 "%s failed without giving a reason: %s (status %d)",
                  actor->wired->name, skn_status_text(status), (int)status);
     if (status != SKN_OK)
         skn_place_name(actor, error);
@@ -134,7 +134,7 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
     if (status == SKN_OK)
         status = enter_hook(actor, SKN_PLACE_START, actor->kind->start, error);
     if (status == SKN_OK)
-        skn_actor_warn(actor, cause->text, "the actor was started again");
+        skn_actor_warn(actor, cause->text, "the actor was started twice");
     return status;
 }
 
@@ -317,8 +317,8 @@ skn_actor_alarm(skn_actor_t *actor, uint32_t number, uint64_t due_ns)
         actor->timer_due_ns[number] = due_ns;
     else if (actor)
         skn_actor_misuse(actor, "skn_actor_alarm",
-                         "for timer %u, and the kind has no such timer with "
-                         "an interval of 0",
+                         "for timer %u, which the kind does not have with an "
+                         "interval of 0",
                          number);
 }
 

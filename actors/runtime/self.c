@@ -72,7 +72,7 @@ value_of(const skn_actor_t *actor, const char *name, skn_option_type_t type)
     if (!actor)
         return &none;
     if (!name) {
-        skn_actor_misuse(actor, reader, "without the name of an option");
+        skn_actor_misuse(actor, reader, "without an option's name");
         return &none;
     }
     while (option && option[k].name && strcmp(option[k].name, name) != 0)
@@ -164,7 +164,7 @@ check_event(const skn_actor_t *actor, const char *text, skn_error_t *error)
     if (!fault)
         return SKN_OK;
     return skn_fail(error, SKN_USAGE,
-                    "%s sends an event that is not one JSON object on one "
+                    "%s sent an event that is not one JSON object on one "
                     "line; it has %s, at byte %zu: %.*s",
                     actor->wired->name, fault, at, (int)strcspn(text, "\r\n"),
                     text);
@@ -185,11 +185,11 @@ skn_actor_send_event(skn_actor_t *actor, skn_error_t *error, const char *format,
     va_end(arguments);
     if (length < 0 || (unsigned)length >= SKN_EVENT_BYTES_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%s sends an event of %d bytes; at most %u are allowed",
+                        "%s sent an event of %d bytes; at most %u are allowed",
                         actor->wired->name, length, SKN_EVENT_BYTES_MAX - 1);
     char *text = malloc((size_t)length + 1);
     if (!text)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for an event");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for an event");
     va_start(arguments, format);
     (void)skn_text_write_list(text, (size_t)length + 1, format, arguments);
     va_end(arguments);

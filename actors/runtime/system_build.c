@@ -41,7 +41,7 @@ allocate_actor(skn_actor_t *actor, skn_error_t *error)
                          STATE_ALIGN_BYTES * STATE_ALIGN_BYTES;
     actor->state = aligned_alloc(STATE_ALIGN_BYTES, state_bytes);
     if (!actor->state)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for actor %s",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for actor %s",
                         actor->wired->name);
     memset(actor->state, 0, state_bytes);
     actor->pool = skn_pool_new(POOL_IDLE_BYTES_MAX, error);
@@ -274,7 +274,8 @@ acquire(skn_system_t *system, skn_error_t *error)
         return skn_fail_hint(error,
                              skn_fail(error, SKN_CANNOT_CREATE, "%s: %s",
                                       trace_path, strerror(errno)),
-                             "name a file that you may write for the trace");
+                             "choose a file for the trace that you may write "
+                             "to");
     for (uint32_t k = 0; k < system->actor_count; k++)
         system->units[k] = SKN_UNIT_UNBOUND;
     if (!system->options.no_binding &&
@@ -298,7 +299,7 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
 {
     skn_system_t *system = calloc(1, sizeof(*system));
     if (!system) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a system of actors");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a system of actors");
         return NULL;
     }
     system->wiring = wiring;

@@ -20,8 +20,8 @@ skn_system_array(size_t count, size_t item_bytes, skn_error_t *error)
 {
     void *array = calloc(count ? count : 1, item_bytes);
     if (!array)
-        skn_fail(error, SKN_NO_MEMORY, "no room for %zu bytes of the topology",
-                 count * item_bytes);
+        skn_fail(error, SKN_NO_MEMORY,
+                 "no memory for %zu bytes of the topology", count * item_bytes);
     return array;
 }
 

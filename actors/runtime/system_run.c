@@ -114,7 +114,7 @@ take_failure(skn_system_t *system, const skn_parcel_t *parcel)
             system->failure = *error;
         else
             skn_fail(&system->failure, SKN_NO_MEMORY,
-                     "an actor failed and memory was too short to say why");
+                     "an actor failed, and there was no memory to say why");
         if (system->links && parcel->slot < system->actor_count)
             system->wiring->link_driver->fail(system->links, &system->failure);
     }
@@ -257,14 +257,14 @@ warn_absent(skn_actor_t *actor)
         return;
     if (count > 1)
         (void)snprintf(others, sizeof(others),
-                       " (nor are those of %u more actor%s)", count - 1,
+                       " (nor do those of %u more actor%s)", count - 1,
                        count == 2 ? "" : "s");
     (void)snprintf(
         text, sizeof(text),
-        "core %d of '%.64s' is not there%s: this process may use %s",
+        "core %d of '%.64s' does not exist%s: this process may use %s",
         actor->wired->core, actor->wired->name, others,
         skn_placement_describe(system->placement, cores, sizeof(cores)));
-    skn_actor_warn(actor, text, "they run on those that there are");
+    skn_actor_warn(actor, text, "these actors run on the cores that exist");
 }
 
 static void *
@@ -278,7 +278,8 @@ thread_main(void *thread_argument)
     if (skn_placement_bind(system->placement, system->units[actor->number],
                            actor->wired->name, actor->wired->nice,
                            &error) != SKN_OK)
-        skn_actor_warn(actor, error.text, "it runs where the system puts it");
+        skn_actor_warn(actor, error.text,
+                       "the operating system chooses its core");
     warn_absent(actor);
     skn_actor_run(actor);
     if (system->has_barrier)
@@ -327,7 +328,8 @@ start_threads(skn_system_t *system, skn_error_t *error)
     (void)pthread_attr_destroy(&attributes);
     if (refused != 0)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no thread for %s after those of %u of %u actors: %s",
+                        "cannot start the thread of %s after those of %u of "
+                        "%u actors: %s",
                         whose, system->thread_count, system->here_count,
                         strerror(refused));
     return SKN_OK;
@@ -439,7 +441,7 @@ skn_system_event(skn_system_t *system, int timeout_ms, char *line,
     else if (gone)
         status = skn_fail(error, SKN_UNAVAILABLE, "the run has ended");
     else
-        status = skn_fail(error, SKN_BUSY, "no event yet");
+        status = skn_fail(error, SKN_BUSY, "no event has arrived yet");
     /* The descriptor stays readable while there is more, and at the end. */
     if (system->first_event || gone)
         wake(system);
@@ -549,7 +551,7 @@ skn_system_break(skn_system_t *system)
     if (system->closing)
         return;
     (void)skn_fail(&system->failure, SKN_UNAVAILABLE,
-                   "was ended with its generation");
+                   "ended together with its generation");
     if (system->links)
         system->wiring->link_driver->leave(system->links);
     close_all(system);
@@ -561,7 +563,7 @@ skn_system_cut(skn_system_t *system, struct skn_salvage_writer *writer,
 {
     skn_status_t status = SKN_OK;
     if (!system->joined || !system->begun)
-        return skn_fail(error, SKN_BUSY, "the run has not begun");
+        return skn_fail(error, SKN_BUSY, "the run has not started");
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
         /* A failed actor may have stopped in the middle of a row. */

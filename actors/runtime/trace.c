@@ -27,7 +27,7 @@ skn_trace_new(skn_error_t *error)
 {
     skn_trace_t *trace = calloc(1, sizeof(*trace));
     if (!trace)
-        skn_fail(error, SKN_NO_MEMORY, "no room for a trace of %zu bytes",
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a trace of %zu bytes",
                  sizeof(*trace));
     return trace;
 }

@@ -200,7 +200,8 @@ give_up(skn_actor_t *actor, const char *what, uint64_t now_ns)
                        actor->wired->name,
                        (now_ns - actor->quiet_ns) / SKN_SECOND_NS, what);
     (void)skn_fail_hint(&error, SKN_UNAVAILABLE,
-                        "look at what keeps that one, and go on with --resume");
+                        "find out what blocks the latter, then continue with "
+                        "--resume");
     skn_actor_fail(actor, &error);
 }
 

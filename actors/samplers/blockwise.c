@@ -58,7 +58,7 @@ skn_blockwise_init(skn_blockwise_t *blockwise,
     blockwise->block_count = (options->row_count + size - 1) / size;
     blockwise->chance = malloc((blockwise->block_count + 1u) * sizeof(double));
     if (!blockwise->chance)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u blocks",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u blocks",
                         blockwise->block_count);
     for (uint32_t k = 0; k < blockwise->block_count; k++) {
         blockwise->chance[k] = chance_of(blockwise, k);
@@ -69,7 +69,7 @@ skn_blockwise_init(skn_blockwise_t *blockwise,
     blockwise->weight = malloc((blockwise->room + 1u) * sizeof(float));
     if (blockwise->row && blockwise->weight)
         return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY, "no room for a draw of %u rows",
+    return skn_fail(error, SKN_NO_MEMORY, "no memory for a draw of %u rows",
                     blockwise->room);
 }
 

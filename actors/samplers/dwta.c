@@ -26,7 +26,8 @@ static const skn_index_kind_t index_kind = {
 
 const skn_sampler_kind_t skn_sampler_dwta = {
     .name = "dwta",
-    .help = "rows with the sample's greatest coordinates, and even ones",
+    .help = "draws rows that share a sample's greatest coordinates, and "
+            "uniform ones",
     .open = dwta_open,
     .close = skn_tables_close,
     .draw = skn_tables_draw,

@@ -14,7 +14,7 @@ exact_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
     exact_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
-        skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a sampler");
     else
         sampler->row_count = options->row_count;
     return sampler;
@@ -56,7 +56,7 @@ exact_chance(const void *sampler, const skn_sampler_query_t *query,
 
 const skn_sampler_kind_t skn_sampler_exact = {
     .name = "exact",
-    .help = "every row: exact loss and gradients",
+    .help = "uses every row: exact loss and gradients",
     .open = exact_open,
     .close = exact_close,
     .draw = exact_draw,

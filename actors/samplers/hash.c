@@ -32,12 +32,13 @@ skn_hash_init(skn_hash_t *hash, const skn_hash_family_t *family,
             "allowed",
             family->name, hash->functions, family->code_bits, hash->key_bits,
             SKN_KEY_BITS_MAX);
-        return skn_fail_hint(error, status, "at most %u functions a table",
+        return skn_fail_hint(error, status,
+                             "use at most %u functions per table",
                              SKN_KEY_BITS_MAX / family->code_bits);
     }
     hash->code = malloc((size_t)SKN_HASH_ROWS * hash->code_count);
     if (!hash->code)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u hash functions",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u hash functions",
                         hash->code_count);
     return family->open(hash, error);
 }

@@ -65,7 +65,7 @@ dwta_open(skn_hash_t *hash, skn_error_t *error)
     hash->place = malloc(hash->code_count * sizeof(uint32_t));
     if (!shuffle || !hash->coordinate || !hash->place) {
         free(shuffle);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u hash functions",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u hash functions",
                         hash->code_count);
     }
     fill_coordinates(hash, shuffle);

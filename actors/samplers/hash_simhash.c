@@ -50,7 +50,7 @@ simhash_open(skn_hash_t *hash, skn_error_t *error)
                        error);
     if (!shuffle || !hash->direction || !hash->product || !hash->gemm) {
         free(shuffle);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u hash functions",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u hash functions",
                         hash->code_count);
     }
     for (uint32_t i = 0; i < hash->code_count; i++)

@@ -162,7 +162,7 @@ prepare(log_uniform_t *sampler, skn_error_t *error)
         !fill_masses(options, mass)) {
         free(mass);
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for the masses of %llu labels",
+                        "no memory for the masses of %llu labels",
                         (unsigned long long)options->labels);
     }
     fill_blocks(sampler, mass);
@@ -175,7 +175,7 @@ prepare(log_uniform_t *sampler, skn_error_t *error)
     sampler->row = malloc((sampler->room + 1u) * sizeof(uint32_t));
     sampler->row_weight = malloc((sampler->room + 1u) * sizeof(float));
     if (!sampler->row || !sampler->row_weight)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a draw of %u rows",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a draw of %u rows",
                         sampler->room);
     return skn_rowset_init(&sampler->drawn, options->row_count, error);
 }
@@ -186,13 +186,13 @@ log_uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
     log_uniform_t *sampler = calloc(1, sizeof(*sampler));
     if (!options->frequency) {
         skn_fail(error, SKN_BAD_CONFIG,
-                 "log_uniform draws labels by how frequent they are, and no "
-                 "frequencies are given");
+                 "log_uniform draws labels by frequency, but no frequencies "
+                 "are given");
         free(sampler);
         return NULL;
     }
     if (!sampler) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a sampler");
         return NULL;
     }
     sampler->options = *options;
@@ -280,7 +280,7 @@ log_uniform_chance(const void *opaque, const skn_sampler_query_t *query,
 
 const skn_sampler_kind_t skn_sampler_log_uniform = {
     .name = "log_uniform",
-    .help = "rows drawn by the rank of their frequency, and the labels",
+    .help = "draws rows by the rank of their frequency, and the labels",
     .open = log_uniform_open,
     .close = log_uniform_close,
     .draw = log_uniform_draw,

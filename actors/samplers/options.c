@@ -19,7 +19,7 @@ skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
     const char *name = skn_actor_option_text(actor, "sampler");
     *kind = skn_sampler_find(name);
     if (!*kind)
-        return skn_fail(error, SKN_BAD_CONFIG, "%s: no sampler is called '%s'",
+        return skn_fail(error, SKN_BAD_CONFIG, "%s: unknown sampler '%s'",
                         skn_actor_name(actor), name);
     *options = (skn_sampler_options_t){
         .kernels = kernels,

@@ -14,25 +14,26 @@
 /* clang-format off */
 #define SKN_SAMPLER_OPTIONS                                                    \
     { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,                         \
-      "who picks the active set" },                                            \
+      "sampler that chooses the active set" },                                 \
     { "rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                      \
-      "rows drawn for a list, over all shards" },                              \
+      "number of rows to draw per list, over all shards" },                    \
     { "uniform_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,              \
-      "even draws beside a hard list, over all shards" },                      \
+      "number of uniform draws added to a list of hard negatives, over all " \
+      "shards" },                      \
     { "weight_cap", SKN_OPTION_REAL, "0", 0, 1e12, NULL,                       \
-      "greatest weight of a drawn row; 0: none" },                             \
+      "maximum weight of a drawn row; 0: no maximum" },                        \
     { "tables", SKN_OPTION_INT, "0", 0, 4096, NULL,                            \
       "hash tables; 0: 50" },                                                  \
     { "bits", SKN_OPTION_INT, "0", 0, 30, NULL,                                \
-      "hash functions a table; 0: 9 of simhash, 6 of dwta" },                  \
+      "hash functions per table; 0: 9 for simhash, 6 for dwta" },              \
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
-      "log_uniform: the training file, for frequencies of labels" },           \
+      "log_uniform: training file, for the frequencies of labels" },           \
     { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",                   \
-      "how its points are scaled" },                                           \
+      "scaling of that file's points" },                                       \
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
-      "stem of its binary copy, auto or none" },                               \
+      "path of that file's binary copy, auto or none" },                       \
     { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                  \
-      "its features; 0: as the file says" }
+      "number of that file's features; 0: as the file says" }
 /* clang-format on */
 
 /* Reads the options. *kind is set to the kind of sampler. SKN_BAD_CONFIG. */

@@ -39,7 +39,7 @@ skn_selection_room(skn_selection_t *selection, uint32_t groups,
              sizeof(float)))
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY,
-                    "no room for an active set of %u rows", units);
+                    "no memory for an active set of %u rows", units);
 }
 
 void

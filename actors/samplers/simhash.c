@@ -26,7 +26,7 @@ static const skn_index_kind_t index_kind = {
 
 const skn_sampler_kind_t skn_sampler_simhash = {
     .name = "simhash",
-    .help = "rows on the sample's side of random planes, and even ones",
+    .help = "draws rows on a sample's side of random planes, and uniform ones",
     .open = simhash_open,
     .close = skn_tables_close,
     .draw = skn_tables_draw,

@@ -56,8 +56,8 @@ prepare(tables_t *sampler, const skn_hash_family_t *family, skn_error_t *error)
     const skn_sampler_options_t *options = &sampler->options;
     if (options->tail == 0 && options->draws > 0)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s needs uniform_rows of at least 1: rows outside of "
-                        "the buckets of a sample would never be drawn",
+                        "%s needs uniform_rows of at least 1: otherwise rows "
+                        "outside of a sample's buckets are never drawn",
                         family->name);
     sampler->draws = skn_sampler_share(options, options->draws);
     skn_status_t status = skn_hash_init(&sampler->hash, family, options, error);
@@ -81,7 +81,7 @@ prepare(tables_t *sampler, const skn_hash_family_t *family, skn_error_t *error)
     if (sampler->key && sampler->bucket && sampler->q && sampler->row &&
         sampler->weight)
         return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+    return skn_fail(error, SKN_NO_MEMORY, "no memory for a sampler");
 }
 
 void *
@@ -90,7 +90,7 @@ skn_tables_open(const skn_hash_family_t *family,
 {
     tables_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a sampler");
         return NULL;
     }
     sampler->options = *options;
@@ -145,8 +145,8 @@ skn_tables_adopt(void *opaque, const skn_index_t *index, skn_error_t *error)
         all_below(index->unit.at + entries, entries, (uint32_t)buckets);
     if (!is_whole)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "the index of batch %llu is not of %u tables, %u bits "
-                        "and %u rows",
+                        "the index of batch %llu does not have %u tables, %u "
+                        "bits and %u rows",
                         (unsigned long long)index->batch, tables,
                         hash->key_bits, rows);
     sampler->index = index;

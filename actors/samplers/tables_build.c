@@ -44,8 +44,7 @@ prepare(tables_builder_t *builder, const skn_hash_family_t *family,
     size_t entries = tables * options->row_count;
     if (2 * entries > SKN_RUN_MAX || tables * (buckets + 1) > SKN_RUN_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %zu tables of %u rows are more than one index "
-                        "can hold",
+                        "%s: %zu tables of %u rows are too many for one index",
                         family->name, tables, options->row_count);
     builder->shape[0] = builder->hash.tables;
     builder->shape[1] = builder->hash.key_bits;
@@ -57,7 +56,7 @@ prepare(tables_builder_t *builder, const skn_hash_family_t *family,
     builder->fresh = malloc(SKN_HASH_ROWS * tables * sizeof(uint32_t));
     if (builder->offset && builder->unit && builder->fresh)
         return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY, "no room for %zu tables of %u rows",
+    return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu tables of %u rows",
                     tables, options->row_count);
 }
 
@@ -68,7 +67,7 @@ skn_tables_builder_open(const skn_hash_family_t *family,
 {
     tables_builder_t *builder = calloc(1, sizeof(*builder));
     if (!builder) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a builder");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a builder");
         return NULL;
     }
     builder->rows = rows;

@@ -24,7 +24,7 @@ uniform_open(const skn_sampler_options_t *options, skn_error_t *error)
 {
     uniform_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a sampler");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a sampler");
         return NULL;
     }
     if (skn_blockwise_init(&sampler->blockwise, options, options->draws,
@@ -53,7 +53,7 @@ uniform_chance(const void *opaque, const skn_sampler_query_t *query,
 
 const skn_sampler_kind_t skn_sampler_uniform = {
     .name = "uniform",
-    .help = "rows drawn evenly, and the batch's labels",
+    .help = "draws rows uniformly, and the batch's labels",
     .open = uniform_open,
     .close = uniform_close,
     .draw = uniform_draw,

@@ -29,7 +29,7 @@ cli_lines_open(const char *path, skn_error_t *error)
     if (!lines || !room) {
         free(lines);
         free(room);
-        skn_fail(error, SKN_NO_MEMORY, "no room for lines");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for lines");
         return NULL;
     }
     lines->room = room;
@@ -65,7 +65,7 @@ fill(cli_lines_t *lines, skn_error_t *error)
         char *room = realloc(lines->room, bytes);
         if (!room)
             return skn_fail(error, SKN_NO_MEMORY,
-                            "no room for a line of %zu bytes", bytes);
+                            "no memory for a line of %zu bytes", bytes);
         lines->room = room;
         lines->room_bytes = bytes;
     }

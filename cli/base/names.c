@@ -16,14 +16,14 @@ add(cli_names_t *names, const char *text, size_t bytes, skn_error_t *error)
         size_t room = names->room ? names->room * 2 : 1024;
         char **grown = realloc(names->name, room * sizeof(*grown));
         if (!grown)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu names",
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",
                             room);
         names->name = grown;
         names->room = room;
     }
     char *name = strndup(text, bytes);
     if (!name)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a name");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a name");
     names->name[names->count++] = name;
     return SKN_OK;
 }

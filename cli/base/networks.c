@@ -64,9 +64,9 @@ text_of(const skn_model_t *model, const skn_model_t *as, int64_t seed,
     }
     skn_status_t status =
         file ? skn_model_write(&text, file, error)
-             : skn_fail(error, SKN_NO_MEMORY, "no room for a config");
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for a config");
     if (file && fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for a config");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for a config");
     free(layers);
     if (status == SKN_OK)
         return bytes;

@@ -170,7 +170,7 @@ cli_yielding_open(const cli_call_t *call, const cli_yielding_options_t *options,
     cli_yielding_t *yielding = calloc(1, sizeof(*yielding));
     cpu_set_t cpus;
     if (!yielding) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room to give way");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory to give way");
         return NULL;
     }
     CPU_ZERO(&cpus);

@@ -295,7 +295,7 @@ units_new(size_t table_rows, skn_error_t *error)
 {
     uint32_t *unit = malloc(UNITS * sizeof(*unit));
     if (!unit)
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %zu units", UNITS);
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %zu units", UNITS);
     for (size_t k = 0; unit && k < UNITS; k++)
         unit[k] = (uint32_t)(k * (table_rows - SHIFTS) / UNITS);
     return unit;

@@ -74,7 +74,7 @@ bench_numbers(size_t count, bool sign, skn_error_t *error)
     float *x = aligned_alloc(page, bytes);
     uint32_t state = 12345, bits;
     if (!x) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %zu bytes", bytes);
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %zu bytes", bytes);
         return NULL;
     }
     if (page == ROOF_HUGE_BYTES)

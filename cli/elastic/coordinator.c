@@ -706,7 +706,7 @@ coordinator_run(const cli_call_t *call)
     cluster_t *coordinator = calloc(1, sizeof(*coordinator));
     int code;
     if (!coordinator || !problems) {
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a coordinator");
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for a coordinator");
         free(coordinator);
         skn_problems_destroy(&problems);
         return cli_report(call, &error);

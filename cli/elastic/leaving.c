@@ -143,7 +143,8 @@ note_seconds(cli_leaving_t *leaving, skn_error_t *error)
     double *more = realloc(leaving->seconds,
                            (leaving->count + 1) * sizeof(*leaving->seconds));
     if (!more)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a list of seconds");
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a list of seconds");
     leaving->seconds = more;
     more[leaving->count++] =
         (double)(skn_monotonic_ns() - leaving->told_ns) * 1e-9;

@@ -59,7 +59,7 @@ cli_run_journal_add(cli_run_journal_t *journal, const cli_journal_line_t *line)
     }
     if (!text)
         (void)skn_fail(&journal->broken, SKN_NO_MEMORY,
-                       "no room for a line of the journal");
+                       "no memory for a line of the journal");
     else if (skn_journal_add(journal->file, text, &journal->broken) != SKN_OK)
         (void)skn_fail_hint(
             &journal->broken, journal->broken.status,

@@ -559,7 +559,7 @@ force(cli_up_local_t *local, const char *override, skn_error_t *error)
     char **at = &local->overrides[local->override_count];
     *at = strdup(override);
     if (!*at)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for an override");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for an override");
     local->override_count++;
     return SKN_OK;
 }

@@ -101,7 +101,7 @@ run_in_view(elastic_t *elastic, cli_local_cluster_t *cluster,
     const char *notes = cli_value(elastic->call, "notes");
     elastic->view = calloc(1, sizeof(*elastic->view));
     if (!elastic->view)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a view");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a view");
     cli_ask_t ask = { .path = cluster->path,
                       .model = cluster->model,
                       .answers = &elastic->view->answers };

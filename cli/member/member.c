@@ -521,7 +521,7 @@ member_run(const cli_call_t *call)
     cli_client_t *member = calloc(1, sizeof(*member));
     int code;
     if (!member || !problems) {
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a member");
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for a member");
         free(member);
         skn_problems_destroy(&problems);
         return cli_report(call, &error);

@@ -163,7 +163,7 @@ cli_trial_run(const cli_trial_order_t *order, cli_trial_t *trial,
     uint64_t begun_ns = skn_monotonic_ns();
     *trial = (cli_trial_t){ .end = CLI_TRIAL_FAILED, .score = NAN };
     if (!arguments)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a trial");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a trial");
     skn_status_t status = cli_up_start(&watch.process, arguments, error);
     if (status == SKN_OK)
         follow(&watch);

@@ -67,7 +67,7 @@ add(cli_trials_t *trials, json_t *line, skn_error_t *error)
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     skn_status_t status =
         text ? skn_journal_add(trials->journal, text, error)
-             : skn_fail(error, SKN_NO_MEMORY, "no room for a line");
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     free(text);
     json_decref(line);
     return status;

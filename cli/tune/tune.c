@@ -226,7 +226,7 @@ open_folder(cli_tuning_t *tuning, skn_error_t *error)
     json_t *head = head_of(tuning);
     (void)snprintf(path, sizeof(path), "%s/tune.journal", tuning->folder);
     status = head ? cli_trials_open(&tuning->trials, path, head, resume, error)
-                  : skn_fail(error, SKN_NO_MEMORY, "no room for a line");
+                  : skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     json_decref(head);
     return status;
 }
@@ -346,7 +346,7 @@ conclude(cli_tuning_t *tuning, skn_error_t *error)
         .folder = tuning->folder,
     };
     skn_status_t status =
-        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no room for a comment")
+        text.failed ? skn_fail(error, SKN_NO_MEMORY, "no memory for a comment")
                     : cli_tuned_write(&file, tuning->problems, error);
     skn_json_text_fini(&text);
     if (status != SKN_OK)
@@ -413,7 +413,7 @@ tune_run(const cli_call_t *call)
         tuning->problems = skn_problems_new(&error);
     if (!tuning || !tuning->problems) {
         free(tuning);
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no room for a tuning");
+        (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for a tuning");
         return cli_report(call, &error);
     }
     tuning->call = call;

@@ -68,7 +68,7 @@ static void
 no_room(skn_problems_t *problems)
 {
     (void)skn_problems_add(problems, (skn_mark_t){ .origin = NAME },
-                           "no room for a key");
+                           "no memory for a key");
 }
 
 static void
@@ -194,12 +194,12 @@ print(const cli_tuned_file_t *tuned, const skn_document_t *document,
     size_t byte_count = 0;
     FILE *file = open_memstream(&bytes, &byte_count);
     if (!file)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %s", NAME);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %s", NAME);
     (void)fputs(tuned->comment, file);
     skn_status_t status = skn_document_write(skn_document_root(document), file,
                                              "writing the model", error);
     if (fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for %s", NAME);
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for %s", NAME);
     if (status == SKN_OK)
         status = write_whole(tuned->folder, bytes, byte_count, error);
     free(bytes);

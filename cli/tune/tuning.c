@@ -136,7 +136,7 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
     };
     skn_status_t status =
         order.path ? cli_folder_remove(path, error)
-                   : skn_fail(error, SKN_NO_MEMORY, "no room for a path");
+                   : skn_fail(error, SKN_NO_MEMORY, "no memory for a path");
     if (status == SKN_OK)
         status = cli_trial_run(&wanted, trial, error);
     free(order.path);

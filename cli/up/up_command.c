@@ -101,7 +101,7 @@ write_line(cli_up_command_t *command, skn_error_t *error)
     free(here);
     return fclose(file) == 0
                ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+               : skn_fail(error, SKN_NO_MEMORY, "no memory for a command line");
 }
 
 static skn_status_t
@@ -115,7 +115,7 @@ wrap_in_ssh(const cli_call_t *call, const cli_up_node_t *node,
         return status;
     command->words = strdup(ssh ? ssh : SSH_DEFAULT);
     if (!command->words)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a command line");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a command line");
     command->count = 0;
     for (char *word = strtok_r(command->words, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest))

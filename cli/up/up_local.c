@@ -92,7 +92,7 @@ write_coordinator(cli_up_local_t *local, skn_error_t *error)
     local->override_count++;
     if (asprintf(&at[1], "coordinator.address=tcp://127.0.0.1:%u", port) < 0) {
         at[1] = NULL;
-        return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
     }
     local->override_count++;
     return SKN_OK;
@@ -105,7 +105,7 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     skn_status_t status = SKN_OK;
     FILE *file = open_memstream(&local->overrides[0], &bytes);
     if (!file)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
     (void)fputs("nodes=[", file);
     for (uint32_t k = 0; k < local->count && status == SKN_OK; k++) {
         uint16_t port = hold_port(local, error);
@@ -114,13 +114,13 @@ write_nodes(cli_up_local_t *local, uint32_t units, skn_error_t *error)
     }
     (void)fputs("]", file);
     if (fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
     local->override_count = 1;
     /* A file's settings for one process do not apply to several nodes; the
      * memory that it allows is for all of them together. */
     local->overrides[1] = strdup("resources.cores=auto");
     if (!local->overrides[local->override_count++] && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for the nodes");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
     if (status == SKN_OK && local->elastic)
         status = write_coordinator(local, error);
     return status;

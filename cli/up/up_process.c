@@ -59,7 +59,7 @@ open_stream(cli_up_stream_t *stream, int *theirs, skn_error_t *error)
     int ends[2];
     stream->text = malloc(CLI_UP_LINE_BYTES);
     if (!stream->text)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a line");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     if (pipe2(ends, O_CLOEXEC) != 0)
         return skn_fail(error, SKN_UNAVAILABLE,
                         "cannot create a pipe for a "

@@ -135,7 +135,7 @@ check_hash(const checkpoint_file_t *file, uint64_t offset_bytes,
     unsigned char *step = malloc(HASH_STEP_BYTES);
     XXH3_state_t *state = XXH3_createState();
     if (!step || !state || XXH3_128bits_reset(state) != XXH_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "%s: no room for a hash",
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory for a hash",
                           file->path);
     while (status == SKN_OK && byte_count > 0) {
         size_t count =
@@ -265,7 +265,7 @@ open_file(skn_checkpoint_t *checkpoint, uint32_t index, int folder,
         return status;
     if (asprintf(&open_file->path, "%s/%s", path, file->name) < 0) {
         open_file->path = NULL;
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its files",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its files",
                         path);
     }
     if (bytes != file->bytes || bytes == 0 || bytes > SIZE_MAX)
@@ -334,7 +334,7 @@ read_manifest(skn_checkpoint_t *checkpoint, skn_error_t *error)
         return status;
     if (asprintf(&path, "%s/manifest.json", checkpoint->path) < 0) {
         path = NULL;
-        status = skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path",
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its path",
                           checkpoint->path);
     }
     if (status == SKN_OK)
@@ -379,7 +379,7 @@ take_beside(skn_checkpoint_t *checkpoint, uint32_t index, size_t piece,
         return SKN_NO_INPUT;
     old = malloc(sizeof(*old));
     if (!old)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for another copy",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for another copy",
                         checkpoint->path);
     *old = *file;
     status = SKN_NO_INPUT;
@@ -465,7 +465,7 @@ skn_checkpoint_piece_bytes(skn_checkpoint_t *checkpoint, size_t index,
 {
     const unsigned char *bytes = NULL;
     if (index >= checkpoint->manifest.piece_count) {
-        skn_fail(error, SKN_NO_INPUT, "%s: there is no piece %zu",
+        skn_fail(error, SKN_NO_INPUT, "%s: piece %zu does not exist",
                  checkpoint->path, index);
         return NULL;
     }
@@ -515,7 +515,7 @@ load_files(skn_checkpoint_t *checkpoint, skn_verify_t verify,
     checkpoint->order = skn_manifest_order(manifest, error);
     if (!checkpoint->file || !checkpoint->tensor || !checkpoint->verified ||
         !checkpoint->order)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu tensors",
                         checkpoint->path, pieces);
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
         status = load_file(checkpoint, (uint32_t)i, error);
@@ -540,14 +540,14 @@ skn_checkpoint_load(const char *path, int folder, skn_verify_t verify,
     *checkpoint = calloc(1, sizeof(**checkpoint));
     if (!*checkpoint) {
         (void)close(folder);
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it", path);
     }
     (*checkpoint)->folder = folder;
     (*checkpoint)->path = strdup(path);
     skn_status_t status =
         (*checkpoint)->path
             ? load(*checkpoint, verify, error)
-            : skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+            : skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it", path);
     if (status != SKN_OK)
         skn_checkpoint_close(checkpoint);
     return status;
@@ -561,7 +561,7 @@ skn_checkpoint_open_here(const char *path, const char *bytes, size_t byte_count,
     skn_checkpoint_t *checkpoint = calloc(1, sizeof(*checkpoint));
     if (!checkpoint || !(checkpoint->path = strdup(path))) {
         free(checkpoint);
-        skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+        skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it", path);
         return NULL;
     }
     checkpoint->folder = -1;

@@ -78,7 +78,7 @@ static skn_status_t
 no_room(const beside_search_t *search, skn_error_t *error)
 {
     return skn_fail(error, SKN_NO_MEMORY,
-                    "%s: no room for a list of the folders beside it",
+                    "%s: no memory for a list of the folders beside it",
                     search->checkpoint->path);
 }
 

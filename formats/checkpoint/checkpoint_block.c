@@ -137,14 +137,14 @@ skn_checkpoint_read_block(skn_checkpoint_t *checkpoint, const char *name,
     const skn_checkpoint_tensor_t *tensor =
         skn_checkpoint_find(checkpoint, name);
     if (!tensor)
-        return skn_fail(error, SKN_NO_INPUT, "%s: there is no tensor %s",
+        return skn_fail(error, SKN_NO_INPUT, "%s: tensor %s is missing",
                         checkpoint->path, name);
     if (row_first > tensor->rows || row_count > tensor->rows - row_first ||
         column_first > tensor->columns ||
         column_count > tensor->columns - column_first)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: tensor %s: %" PRIu64 " x %" PRIu64 " at (%" PRIu64
-                        ", %" PRIu64 ") is not within %" PRIu64 " x %" PRIu64,
+                        ", %" PRIu64 ") is outside of %" PRIu64 " x %" PRIu64,
                         checkpoint->path, name, row_count, column_count,
                         row_first, column_first, tensor->rows, tensor->columns);
     if (row_count == 0 || column_count == 0)
@@ -152,8 +152,8 @@ skn_checkpoint_read_block(skn_checkpoint_t *checkpoint, const char *name,
     if (row_count > 1 &&
         stride_bytes / skn_dtype_bytes(tensor->dtype) < column_count)
         return skn_fail(error, SKN_INTERNAL,
-                        "%s: tensor %s: rows of %" PRIu64 " elements are asked "
-                        "for %zu bytes apart",
+                        "%s: tensor %s: rows of %" PRIu64 " elements were "
+                        "requested %zu bytes apart",
                         checkpoint->path, name, column_count, stride_bytes);
     rectangle_t want = { row_first, row_first + row_count, column_first,
                          column_first + column_count };
@@ -181,8 +181,9 @@ hash_tensor(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
         step_rows = 1;
     unsigned char *step = malloc(step_rows * row_bytes);
     if (!step)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu rows of %s",
-                        checkpoint->path, step_rows, tensor->name);
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "%s: no memory for %zu rows of %s", checkpoint->path,
+                        step_rows, tensor->name);
     skn_status_t status = SKN_OK;
     for (uint64_t row = 0; row < tensor->rows && status == SKN_OK;
          row += step_rows) {

@@ -21,7 +21,8 @@ load_batch(const char *run_path, const skn_batch_id_t *id, skn_verify_t verify,
     char name[SKN_BATCH_NAME_BYTES], *path = NULL;
     skn_batch_name(id->batch, id->generation, name);
     if (asprintf(&path, "%s/%s", run_path, name) < 0)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its path",
+                        name);
     int folder =
         openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     skn_status_t status =
@@ -75,7 +76,7 @@ add_candidates(candidates_t *all, const char *run_path, size_t place,
         all->at = more;
     else if (status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY,
-                          "no room for a list of %zu checkpoints", count);
+                          "no memory for a list of %zu checkpoints", count);
     for (size_t k = 0; status == SKN_OK && k < count; k++)
         if (!only || list[k].batch == *only)
             all->at[all->count++] =
@@ -110,8 +111,8 @@ load_first(const char *path, const candidates_t *all, skn_verify_t verify,
     if (status == SKN_OK && refused > 0) {
         skn_checkpoint_t *used = *checkpoint;
         (void)snprintf(used->warning, sizeof(used->warning),
-                       "batch %" PRIu64 " is used; %zu newer refused, the "
-                       "newest because: %s",
+                       "using the checkpoint of batch %" PRIu64
+                       "; %zu newer refused, the newest because: %s",
                        used->manifest.batch, refused, newest.text);
     } else if (skn_checkpoint_is_damage(status)) {
         status = skn_fail(error, SKN_BAD_DATA,

@@ -37,7 +37,7 @@ plan_shard(skn_checkpoint_shard_t *shard, const skn_piece_t *piece,
     skn_safetensor_t *tensor = calloc(count + 1, sizeof(*tensor));
     shard->progress = calloc(count + 1, sizeof(*shard->progress));
     if (!tensor || !shard->progress)
-        status = skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu tensors",
                           shard->path, count);
     for (size_t i = 0; i < count && status == SKN_OK; i++) {
         skn_error_t fault;
@@ -61,10 +61,9 @@ plan_shard(skn_checkpoint_shard_t *shard, const skn_piece_t *piece,
         progress->hash = XXH3_createState();
         shard->count = i + 1;
         if (!progress->hash || XXH3_128bits_reset(progress->hash) != XXH_OK)
-            status = skn_fail(error, SKN_NO_MEMORY,
-                              "%s: no room for %zu "
-                              "hashes",
-                              shard->path, count);
+            status =
+                skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu hashes",
+                         shard->path, count);
     }
     if (status == SKN_OK)
         shard->bytes = header_bytes + data_bytes;
@@ -119,7 +118,8 @@ shard_new(skn_checkpoint_writer_t *writer, const char *name, skn_error_t *error)
     skn_checkpoint_shard_t *shard = more ? calloc(1, sizeof(*shard)) : NULL;
     if (!shard || asprintf(&shard->path, "%s/%s", writer->path, name) < 0) {
         free(shard);
-        skn_fail(error, SKN_NO_MEMORY, "%s: no room for a shard", writer->path);
+        skn_fail(error, SKN_NO_MEMORY, "%s: no memory for a shard",
+                 writer->path);
         return NULL;
     }
     shard->writer = writer;
@@ -159,13 +159,13 @@ skn_checkpoint_shard_write(skn_checkpoint_shard_t *shard, size_t piece,
 {
     if (piece >= shard->count)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: tensor %zu is written, there are %zu", shard->path,
-                        piece, shard->count);
+                        "%s: tensor %zu was written, but there are only %zu",
+                        shard->path, piece, shard->count);
     progress_t *progress = &shard->progress[piece];
     if (offset_bytes != progress->written_bytes ||
         byte_count > progress->size_bytes - offset_bytes)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: tensor %s: %zu bytes at %" PRIu64 ", %" PRIu64
+                        "%s: tensor %s: %zu bytes at %" PRIu64 ", but %" PRIu64
                         " of %" PRIu64 " are written",
                         shard->path, progress->piece.name, byte_count,
                         offset_bytes, progress->written_bytes,
@@ -197,8 +197,8 @@ skn_checkpoint_shard_close(skn_checkpoint_shard_t **handle, skn_error_t *error)
         const progress_t *progress = &shard->progress[i];
         if (progress->written_bytes != progress->size_bytes)
             status = skn_fail(error, SKN_BAD_MESSAGE,
-                              "%s: tensor %s: %" PRIu64 " of %" PRIu64
-                              " bytes are written",
+                              "%s: tensor %s: only %" PRIu64 " of %" PRIu64 " "
+                              "bytes are written",
                               shard->path, progress->piece.name,
                               progress->written_bytes, progress->size_bytes);
     }

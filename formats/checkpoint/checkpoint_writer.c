@@ -62,13 +62,13 @@ skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
 {
     if (batch > SKN_CHECKPOINT_BATCH_MAX) {
         skn_fail(error, SKN_BAD_DATA,
-                 "batch is %" PRIu64 ", at most %" PRIu64 " allowed", batch,
+                 "the batch is %" PRIu64 ", at most %" PRIu64 " allowed", batch,
                  (uint64_t)SKN_CHECKPOINT_BATCH_MAX);
         return NULL;
     }
     skn_checkpoint_writer_t *writer = calloc(1, sizeof(*writer));
     if (!writer) {
-        skn_fail(error, SKN_NO_MEMORY, "no room to write a checkpoint");
+        skn_fail(error, SKN_NO_MEMORY, "no memory to write a checkpoint");
         return NULL;
     }
     writer->run = run;
@@ -83,7 +83,7 @@ skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
     skn_status_t status =
         writer->path
             ? make_folder(writer, error)
-            : skn_fail(error, SKN_NO_MEMORY, "no room to write a checkpoint");
+            : skn_fail(error, SKN_NO_MEMORY, "no memory to write a checkpoint");
     if (status != SKN_OK)
         writer_destroy(&writer);
     return writer;
@@ -109,7 +109,7 @@ skn_checkpoint_list(const skn_checkpoint_writer_t *writer, const char *metadata,
     manifest->piece = calloc(pieces + 1, sizeof(*manifest->piece));
     if (!manifest->metadata || !manifest->file || !manifest->piece) {
         skn_manifest_fini(manifest);
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for the manifest",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the manifest",
                         writer->path);
     }
     for (size_t i = 0; i < writer->count; i++)
@@ -151,7 +151,7 @@ check_complete(const skn_checkpoint_writer_t *writer, skn_error_t *error)
 {
     if (writer->failed)
         return skn_fail(error, SKN_STORAGE,
-                        "%s: a shard failed, so the checkpoint is given up",
+                        "%s: a shard failed, so the checkpoint is abandoned",
                         writer->path);
     for (size_t i = 0; i < writer->count; i++)
         if (writer->shard[i]->file >= 0)

@@ -31,7 +31,8 @@ open_checkpoint(int run_folder, const char *run_path, const skn_batch_id_t *id,
     *folder = -1;
     if (asprintf(path, "%s/%s", run_path, name) < 0) {
         *path = NULL;
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path", name);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its path",
+                        name);
     }
     *folder = openat(run_folder, name,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -71,7 +72,7 @@ parse(const char *path, const char *bytes, size_t byte_count, uint64_t batch,
     if (status != SKN_OK || manifest->batch == batch)
         return status;
     status = skn_fail(error, SKN_BAD_DATA,
-                      "%s: the manifest is that of batch %" PRIu64, path,
+                      "%s: the manifest belongs to batch %" PRIu64, path,
                       manifest->batch);
     skn_manifest_fini(manifest);
     return status;
@@ -96,7 +97,8 @@ list_files(int folder, const skn_manifest_t *manifest, skn_held_t *held,
 {
     held->file = calloc(manifest->file_count + 1, sizeof(*held->file));
     if (!held->file)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a list of %zu files",
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a list of %zu files",
                         manifest->file_count);
     held->file_count = manifest->file_count;
     for (size_t k = 0; k < manifest->file_count; k++) {
@@ -159,7 +161,7 @@ skn_held_list(const char *run_path, skn_held_t **list, size_t *count,
     status = skn_run_folder_batches(folder, run_path, &ids, &id_count, error);
     if (status == SKN_OK && !(*list = calloc(id_count + 1, sizeof(**list))))
         status = skn_fail(error, SKN_NO_MEMORY,
-                          "no room for a list of %zu checkpoints", id_count);
+                          "no memory for a list of %zu checkpoints", id_count);
     for (size_t k = 0; status == SKN_OK && k < id_count; k++) {
         status = look_at(folder, run_path, &ids[k], &(*list)[*count], &fault);
         if (status == SKN_NO_MEMORY)
@@ -221,7 +223,7 @@ open_run(const char *run_path, const char *run_id, skn_error_t *error)
         skn_run_folder_open(run_path, &options, NULL, error);
     if (run && strcmp(skn_run_folder_id(run), run_id) != 0) {
         skn_fail(error, SKN_CANNOT_CREATE,
-                 "%s holds run %.6s, and was to take a part of run %.6s",
+                 "%s holds run %.6s and cannot take a part of run %.6s",
                  run_path, skn_run_folder_id(run), run_id);
         (void)skn_fail_hint(error, SKN_CANNOT_CREATE,
                             "choose another folder for this node");
@@ -389,8 +391,9 @@ take(const char *run_path, const char *run_id, const skn_batch_id_t *id,
     if (status != SKN_OK)
         return status;
     if (strcmp(manifest.run_id, run_id) != 0)
-        status = skn_fail(error, SKN_BAD_DATA, "%s is of run %.6s, not of %.6s",
-                          what, manifest.run_id, run_id);
+        status =
+            skn_fail(error, SKN_BAD_DATA, "%s belongs to run %.6s, not to %.6s",
+                     what, manifest.run_id, run_id);
     skn_run_folder_t *run =
         status == SKN_OK ? open_run(run_path, run_id, error) : NULL;
     if (run)
@@ -514,7 +517,7 @@ skn_held_none(const skn_holder_t *holders, size_t count, skn_error_t *error)
             if (!newest || holders[k].held[n].batch > newest->batch)
                 newest = &holders[k].held[n];
     (void)skn_fail(error, SKN_UNAVAILABLE,
-                   "parts of the checkpoint of batch %" PRIu64
-                   " are held by none of those that are here",
+                   "parts of the checkpoint of batch %" PRIu64 " are on none "
+                   "of the nodes that are here",
                    newest ? newest->batch : 0);
 }

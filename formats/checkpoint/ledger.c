@@ -103,7 +103,7 @@ read_one(skn_checkpoint_t *checkpoint, const skn_checkpoint_tensor_t *tensor,
     skn_status_t status = SKN_OK;
     const skn_checkpoint_tensor_t *missed = missed_of(checkpoint, tensor);
     if (tensor->dtype != SKN_DTYPE_U64 || tensor->columns != 2)
-        return skn_fail(error, SKN_BAD_DATA, "%s: tensor %s is no ledger",
+        return skn_fail(error, SKN_BAD_DATA, "%s: tensor %s is not a ledger",
                         skn_checkpoint_path(checkpoint), tensor->name);
     for (uint64_t row = 0; row < tensor->rows && status == SKN_OK;
          row += STEP) {

@@ -143,7 +143,7 @@ check_piece(const char *path, const skn_manifest_file_t *file,
         entry->offset_bytes > file->bytes ||
         entry->size_bytes > file->bytes - entry->offset_bytes)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: file %s: tensor %s does not lie in it", path,
+                        "%s: file %s: tensor %s is outside of it", path,
                         file->name, tensor.name);
     return SKN_OK;
 }
@@ -195,8 +195,8 @@ read_head(const char *path, const json_t *root, skn_manifest_t *manifest,
         return skn_fail(error, SKN_BAD_DATA, "%s: no " MANIFEST_FORMAT, path);
     if (version != MANIFEST_VERSION)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: version %" PRIu64 " is not known, only %u", path,
-                        version, MANIFEST_VERSION);
+                        "%s: version %" PRIu64 " is not supported, only %u is",
+                        path, version, MANIFEST_VERSION);
     const char *metadata = skn_json_string(root, "metadata");
     if (!read_hash(root, "run", manifest->run_id) || !metadata ||
         !skn_json_u64(root, "batch", &manifest->batch) ||
@@ -206,7 +206,7 @@ read_head(const char *path, const json_t *root, skn_manifest_t *manifest,
                         "%s: run, batch, metadata or files is malformed", path);
     manifest->metadata = strdup(metadata);
     if (!manifest->metadata)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it", path);
     return SKN_OK;
 }
 
@@ -229,7 +229,7 @@ read_files(const char *path, const json_t *files, skn_manifest_t *manifest,
     manifest->file = calloc(manifest->file_count + 1, sizeof(*manifest->file));
     manifest->piece = calloc(pieces + 1, sizeof(*manifest->piece));
     if (!manifest->file || !manifest->piece)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu tensors",
                         path, pieces);
     skn_status_t status = SKN_OK;
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)

@@ -58,7 +58,7 @@ grow(skn_manifest_t *whole, const skn_manifest_t *part, skn_error_t *error)
         whole->piece = piece;
     return file && piece ? SKN_OK
                          : skn_fail(error, SKN_NO_MEMORY,
-                                    "no room for a list of %zu files", files);
+                                    "no memory for a list of %zu files", files);
 }
 
 /* Appends file `index` of `part`; there is room. */

@@ -34,7 +34,7 @@ visit(void *visitor, const char *entry, skn_error_t *error)
     skn_node_folders_t *parts = search->parts;
     char *path = NULL;
     if (asprintf(&path, "%s/%s", search->top, entry) < 0)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its path",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its path",
                         entry);
     skn_error_t fault = { 0 };
     skn_run_folder_t *run = skn_run_folder_begun(path)
@@ -55,7 +55,7 @@ visit(void *visitor, const char *entry, skn_error_t *error)
         return skn_paths_add(&parts->path, &parts->count, path)
                    ? SKN_OK
                    : skn_fail(error, SKN_NO_MEMORY,
-                              "%s: no room for a list of run folders",
+                              "%s: no memory for a list of run folders",
                               search->top);
     assert(search->given || parts->count > 0);
     if (!search->given && !parts->other[0][0]) {

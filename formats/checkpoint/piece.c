@@ -47,8 +47,8 @@ skn_piece_check(const skn_piece_t *piece, skn_error_t *error)
     uint64_t global_bytes;
     if (!skn_file_name_good(piece->name))
         return skn_fail(error, SKN_BAD_DATA,
-                        "a tensor's name is not 1 to %u of [A-Za-z0-9_.-] "
-                        "without a dot in front",
+                        "the name of a tensor is not 1 to %u of "
+                        "[A-Za-z0-9_.-] without a leading dot",
                         SKN_NAME_MAX);
     if (piece->dims < 1 || piece->dims > 2)
         return skn_fail(error, SKN_BAD_DATA,
@@ -70,12 +70,12 @@ skn_piece_check(const skn_piece_t *piece, skn_error_t *error)
         piece->global_columns > INT64_MAX ||
         !is_within(piece->row_first, piece->rows, piece->global_rows) ||
         !is_within(piece->column_first, piece->columns, piece->global_columns))
-        return skn_fail(error, SKN_BAD_DATA,
-                        "tensor %s: %" PRIu64 " x %" PRIu64 " at (%" PRIu64
-                        ", %" PRIu64 ") is no piece of %" PRIu64 " x %" PRIu64,
-                        piece->name, piece->rows, piece->columns,
-                        piece->row_first, piece->column_first,
-                        piece->global_rows, piece->global_columns);
+        return skn_fail(
+            error, SKN_BAD_DATA,
+            "tensor %s: %" PRIu64 " x %" PRIu64 " at (%" PRIu64 ", %" PRIu64
+            ") is not a piece of %" PRIu64 " x %" PRIu64,
+            piece->name, piece->rows, piece->columns, piece->row_first,
+            piece->column_first, piece->global_rows, piece->global_columns);
     return SKN_OK;
 }
 
@@ -101,7 +101,7 @@ skn_manifest_order(const skn_manifest_t *manifest, skn_error_t *error)
     size_t count = manifest->piece_count;
     size_t *order = malloc((count + 1) * sizeof(*order));
     if (!order) {
-        skn_fail(error, SKN_NO_MEMORY, "no room to sort %zu tensors", count);
+        skn_fail(error, SKN_NO_MEMORY, "no memory to sort %zu tensors", count);
         return NULL;
     }
     for (size_t i = 0; i < count; i++)

@@ -110,7 +110,7 @@ skn_batch_check_name(const char *path, uint64_t batch, skn_error_t *error)
     if (!skn_batch_name_parse(name, &named, &generation) || named == batch)
         return SKN_OK;
     return skn_fail(error, SKN_BAD_DATA,
-                    "%s: the manifest is that of batch %" PRIu64, path, batch);
+                    "%s: the manifest belongs to batch %" PRIu64, path, batch);
 }
 
 typedef struct batch_list {
@@ -130,7 +130,7 @@ collect_batch(void *visitor, const char *name, skn_error_t *error)
         skn_batch_id_t *more = realloc(list->at, room * sizeof(*more));
         if (!more)
             return skn_fail(error, SKN_NO_MEMORY,
-                            "no room for a list of %zu checkpoints", room);
+                            "no memory for a list of %zu checkpoints", room);
         list->at = more;
         list->room = room;
     }
@@ -185,8 +185,7 @@ skn_run_id_draw(char id[SKN_RUN_ID_BYTES], skn_error_t *error)
 {
     unsigned char random[16];
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "the system gives no random numbers: %s",
+        return skn_fail(error, SKN_UNAVAILABLE, "cannot get random numbers: %s",
                         strerror(errno));
     for (size_t i = 0; i < sizeof(random); i++)
         (void)snprintf(id + 2 * i, 3, "%02x", random[i]);
@@ -259,7 +258,7 @@ refuse_old(const skn_run_folder_t *run, size_t checkpoint_count,
                                  error);
     if (!found)
         return status;
-    skn_fail(error, SKN_CANNOT_CREATE, "%s holds a run already", run->path);
+    skn_fail(error, SKN_CANNOT_CREATE, "%s already holds a run", run->path);
     return skn_fail_hint(error, SKN_CANNOT_CREATE,
                          "resume it, or choose another folder");
 }
@@ -283,7 +282,7 @@ make_run(skn_run_folder_t *run, const skn_run_options_t *options,
                         "the id of a run is not 32 lower case hex digits");
     run->config = strdup(config);
     if (!run->config)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for the config",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the config",
                         run->path);
     if (options->run_id)
         memcpy(run->id, options->run_id, SKN_RUN_ID_BYTES);
@@ -318,7 +317,7 @@ take_run(skn_run_folder_t *run, const char *path, const json_t *root,
     (void)snprintf(run->created, CREATED_BYTES, "%s", created);
     run->config = strdup(config);
     if (!run->config)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for it", path);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it", path);
     return SKN_OK;
 }
 
@@ -333,8 +332,8 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
                              RUN_FILE_BYTES_MAX, &bytes, &byte_count, &fault);
     if (status == SKN_NO_INPUT)
         return skn_fail(error, SKN_NO_INPUT,
-                        run->lock < 0 ? "%s holds no run"
-                                      : "%s holds no run to resume",
+                        run->lock < 0 ? "%s does not hold a run"
+                                      : "%s does not hold a run to resume",
                         run->path);
     if (status != SKN_OK)
         return skn_fail(error, status, "%s", fault.text);
@@ -365,7 +364,7 @@ complete_run(skn_run_folder_t *run, const skn_run_options_t *options,
         return SKN_OK;
     char *copy = strdup(config);
     if (!copy)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for the config",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the config",
                         run->path);
     free(run->config);
     run->config = copy;
@@ -407,15 +406,14 @@ folder_new(const char *path, skn_error_t *error)
 {
     if (strlen(path) >= SKN_TEXT_MAX) {
         skn_fail(error, SKN_CANNOT_CREATE,
-                 "a run's path has %zu bytes, at "
-                 "most %u allowed",
+                 "the path of a run has %zu bytes, at most %u allowed",
                  strlen(path), SKN_TEXT_MAX - 1);
         return NULL;
     }
     skn_run_folder_t *run = calloc(1, sizeof(*run));
     if (!run || !(run->path = strdup(path))) {
         free(run);
-        skn_fail(error, SKN_NO_MEMORY, "%s: no room for a run", path);
+        skn_fail(error, SKN_NO_MEMORY, "%s: no memory for a run", path);
         return NULL;
     }
     run->folder = run->lock = -1;
@@ -545,8 +543,8 @@ skn_run_folder_after_failure(const skn_run_folder_t *run, const char *remedy,
                        list[0].batch);
     else
         (void)snprintf(text, SKN_ERROR_HINT_BYTES,
-                       "%s%sno batch of this run is saved yet: all of it may "
-                       "be lost",
+                       "%s%sno batch of this run is saved yet, so all of it "
+                       "may be lost",
                        remedy, gap);
     free(list);
 }

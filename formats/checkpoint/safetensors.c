@@ -14,7 +14,7 @@
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "tensors are stored as they lie in memory: little-endian");
+               "tensors are stored as they are in memory: little-endian");
 
 #define LENGTH_BYTES 8u /* the number before the header */
 
@@ -58,7 +58,8 @@ skn_safetensor_size(const skn_safetensor_t *tensor, uint64_t *size_bytes,
     uint64_t bytes = skn_dtype_bytes(tensor->dtype);
     if (bytes == 0 || tensor->dims > SKN_SAFETENSORS_DIMS_MAX)
         return skn_fail(error, SKN_BAD_DATA,
-                        "tensor %s: dtype %d with %u dimensions is not known",
+                        "tensor %s: dtype %d with %u dimensions is not "
+                        "supported",
                         tensor->name, (int)tensor->dtype, tensor->dims);
     for (uint32_t k = 0; k < tensor->dims; k++)
         if (__builtin_mul_overflow(bytes, tensor->shape[k], &bytes) ||
@@ -155,7 +156,7 @@ skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
         skn_json_text_add(&text, " ");
     if (text.failed) {
         status = skn_fail(error, SKN_NO_MEMORY,
-                          "no room for a header of %zu tensors", count);
+                          "no memory for a header of %zu tensors", count);
         goto done;
     }
     uint64_t length = text.count - LENGTH_BYTES;
@@ -272,7 +273,7 @@ check_offsets(const char *path, const skn_safetensors_t *tensors,
         const skn_safetensor_t *tensor = &tensors->tensor[i];
         if (tensor->offset_bytes != end)
             return skn_fail(error, SKN_BAD_DATA,
-                            "%s: tensor %s starts at %" PRIu64 ", the one "
+                            "%s: tensor %s starts at %" PRIu64 ", but the one "
                             "before ends at %" PRIu64,
                             path, tensor->name, tensor->offset_bytes, end);
         end += tensor->size_bytes; /* both at most 2^63 - 1 */
@@ -281,8 +282,8 @@ check_offsets(const char *path, const skn_safetensors_t *tensors,
     }
     if (end != data_bytes)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: the tensors end at %" PRIu64 ", the data at "
-                        "%" PRIu64,
+                        "%s: the tensors end at %" PRIu64
+                        ", but the data at %" PRIu64,
                         path, end, data_bytes);
     return SKN_OK;
 }
@@ -298,7 +299,7 @@ read_tensors(const char *path, json_t *root, skn_safetensors_t *tensors,
                         SKN_SAFETENSORS_COUNT_MAX);
     tensors->tensor = calloc(count ? count : 1, sizeof(*tensors->tensor));
     if (!tensors->tensor)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu tensors",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu tensors",
                         path, count);
     const char *name;
     json_t *entry;

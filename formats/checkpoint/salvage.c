@@ -51,15 +51,16 @@ read_far(skn_salvage_t *salvage, skn_error_t *error)
     skn_status_t status = metadata ? SKN_OK : SKN_BAD_DATA;
     salvage->batch = calloc(part->file_count + 1, sizeof(*salvage->batch));
     if (status == SKN_OK && !salvage->batch)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for a salvage");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for a salvage");
     if (status == SKN_OK &&
         !skn_json_u64(metadata, "generation", &salvage->generation))
-        status = skn_fail(error, SKN_BAD_DATA, WHAT ": it says no generation");
+        status = skn_fail(error, SKN_BAD_DATA, WHAT ": it names no generation");
     for (size_t k = 0; status == SKN_OK && k < part->file_count; k++)
         if (!skn_json_u64(files, part->file[k].name, &salvage->batch[k]) ||
             salvage->batch[k] > part->batch)
             status = skn_fail(error, SKN_BAD_DATA,
-                              WHAT ": it does not say how far %s is",
+                              WHAT ": it does not say which batch %s has "
+                                   "reached",
                               part->file[k].name);
     json_decref(metadata);
     return status;
@@ -194,7 +195,7 @@ write_metadata(const skn_manifest_t *base, uint64_t batch,
         text = skn_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (!text)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for the metadata");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the metadata");
     whole->metadata = text;
     return SKN_OK;
 }
@@ -210,7 +211,7 @@ skn_salvage_compose(const skn_manifest_t *base,
                                 .base = base->batch };
     if (sum->batch == base->batch)
         return skn_fail(error, SKN_NO_INPUT,
-                        "no block is further than batch %" PRIu64, base->batch);
+                        "no block is newer than batch %" PRIu64, base->batch);
     memcpy(whole.run_id, base->run_id, sizeof(whole.run_id));
     whole.batch = sum->batch;
     skn_status_t status = pick(base, salvage, cut_count, &whole, sum, error);

@@ -38,7 +38,7 @@ skn_salvage_begin(const char *run_path, uint64_t generation, skn_error_t *error)
                                         .wait_ms = SKN_LOCK_WAIT_MS };
     skn_salvage_writer_t *writer = calloc(1, sizeof(*writer));
     if (!writer) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room to write a salvage");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory to write a salvage");
         return NULL;
     }
     writer->generation = generation;
@@ -89,7 +89,8 @@ skn_salvage_add(skn_salvage_writer_t *writer, const char *file, uint64_t batch,
     error = error ? error : &own;
     skn_piece_t *piece = calloc(count + 1, sizeof(*piece));
     if (!piece)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu tensors", count);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu tensors",
+                        count);
     for (size_t k = 0; k < count; k++)
         piece[k] = view[k].piece;
     skn_checkpoint_shard_t *shard =
@@ -121,7 +122,7 @@ write_manifest(skn_salvage_writer_t *writer, skn_error_t *error)
                       writer->far.bytes ? writer->far.bytes : "");
     skn_status_t status =
         metadata.failed || writer->far.failed
-            ? skn_fail(error, SKN_NO_MEMORY, "no room for a salvage's list")
+            ? skn_fail(error, SKN_NO_MEMORY, "no memory for a salvage's list")
             : skn_checkpoint_list(writer->files, metadata.bytes, &part, error);
     if (status == SKN_OK && part.file_count == 0)
         status = skn_fail(error, SKN_NO_INPUT, "a salvage without a file");

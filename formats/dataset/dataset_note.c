@@ -22,7 +22,7 @@ skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
         return false;
     if (unknown->bare_points > 0)
         (void)snprintf(bare, sizeof(bare),
-                       "; %" PRIu64 " point%s no label left, and count%s as "
+                       "; %" PRIu64 " point%s no label left and count%s as "
                        "wrong",
                        unknown->bare_points,
                        unknown->bare_points == 1 ? " has" : "s have",
@@ -35,9 +35,8 @@ skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
         (void)snprintf(features, sizeof(features), "%" PRIu64 " feature%s",
                        unknown->features, plural(unknown->features));
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":%" PRIu64 ": here is the first of %s%s, in "
-                   "%" PRIu64 " point%s, that the model does not have; they "
-                   "are left out%s",
+                   "%s:%" PRIu64 ":%" PRIu64 ": first of %s%s, in %" PRIu64 " "
+                   "point%s, that the model does not have; they are left out%s",
                    skn_stream_name_shown(path), unknown->line, unknown->column,
                    labels, features, unknown->points, plural(unknown->points),
                    bare);
@@ -55,8 +54,8 @@ skn_dataset_note_unread(const skn_dataset_info_t *info, const char *path,
     if (info->unread.points == 0)
         return false;
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: here is the first of %" PRIu64 " line%s "
-                   "that cannot be read; the answer is empty",
+                   "%s:%" PRIu64 ":1: first of %" PRIu64 " line%s that cannot "
+                   "be read; the answer is empty",
                    skn_stream_name_shown(path), info->unread.line,
                    info->unread.points, plural(info->unread.points));
     (void)skn_fail_hint(note, SKN_BAD_DATA,
@@ -74,25 +73,25 @@ skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,
         return false;
     if (odd->what == SKN_XMC_ODD_COUNTS) {
         (void)skn_fail(note, SKN_BAD_DATA,
-                       "%s:%" PRIu64 ":1: this line looks like the counts of a "
-                       "header, and is read as a point; the file has %u labels "
-                       "and %u features with it",
+                       "%s:%" PRIu64 ":1: this line looks like a header, but "
+                       "is read as a point; the file has %u labels and %u "
+                       "features with it",
                        shown, odd->line, info->label_count,
                        info->feature_count);
         (void)skn_fail_hint(note, SKN_BAD_DATA,
                             "a header is three whole numbers with blanks "
-                            "between: points features labels");
+                            "between them: points features labels");
         return true;
     }
     const char *noun = odd->what == SKN_XMC_ODD_LABEL ? "label" : "feature";
     (void)skn_fail(note, SKN_BAD_DATA,
                    "%s:%" PRIu64 ":1: %s %u is far beyond those of all other "
-                   "lines, which end at %u, and the model gets %" PRIu64
-                   " %ss for it",
+                   "lines, which end at %u, and makes the model have %" PRIu64
+                   " %ss",
                    shown, odd->line, noun, odd->greatest, odd->next,
                    odd->greatest + UINT64_C(1), noun);
     (void)skn_fail_hint(note, SKN_BAD_DATA,
-                        "correct the line; or begin the file with a line "
-                        "`points features labels`, if it is right");
+                        "correct the line; or if it is right, begin the file "
+                        "with a line `points features labels`");
     return true;
 }

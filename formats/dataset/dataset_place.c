@@ -119,7 +119,7 @@ replace_check(const char *place, skn_error_t *error)
         return SKN_OK; /* creating it will report more */
     if (fd < 0)
         return skn_fail(error, SKN_NO_PERMISSION,
-                        "%s: cannot be read, and is not overwritten: %s",
+                        "%s: cannot be read, so it is not overwritten: %s",
                         skn_stream_name_shown(place), strerror(errno));
     ssize_t got = read(fd, magic, sizeof(magic));
     (void)close(fd);
@@ -127,7 +127,7 @@ replace_check(const char *place, skn_error_t *error)
                      memcmp(magic, SKN_DATASET_MAGIC, sizeof(magic)) == 0))
         return SKN_OK;
     return skn_fail(error, SKN_CANNOT_CREATE,
-                    "%s: is not a cache of Skein, and is not overwritten",
+                    "%s: is not a cache of Skein, so it is not overwritten",
                     skn_stream_name_shown(place));
 }
 

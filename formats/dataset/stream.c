@@ -173,8 +173,7 @@ file_open(skn_stream_t *stream, const char *path, skn_error_t *error)
     stream->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (stream->fd < 0 && errno == ENOENT)
         return skn_fail_hint(
-            error,
-            skn_fail(error, SKN_NO_INPUT, "%s: there is no such file", shown),
+            error, skn_fail(error, SKN_NO_INPUT, "%s: no such file", shown),
             "check the path");
     if (stream->fd < 0 && (errno == EACCES || errno == EPERM))
         return skn_fail_hint(error,
@@ -393,7 +392,7 @@ skn_stream_stat(const skn_stream_t *stream, struct stat *source,
 {
     memset(source, 0, sizeof(*source));
     if (stream->fd >= 0 && fstat(stream->fd, source) != 0)
-        return skn_fail(error, SKN_STORAGE, "%s: cannot be looked at: %s",
+        return skn_fail(error, SKN_STORAGE, "%s: cannot be examined: %s",
                         skn_stream_name_shown(stream->name), strerror(errno));
     return SKN_OK;
 }

@@ -171,8 +171,9 @@ header_take(skn_xmc_reader_t *reader, skn_error_t *error)
     for (int k = 0; k < 3; k++)
         if (number[k] > most[k])
             return skn_fail(error, SKN_BAD_DATA,
-                            "%s:%" PRIu64 ":%zu: the header says more than "
-                            "%" PRIu64 " %s, which is the most possible",
+                            "%s:%" PRIu64
+                            ":%zu: the header says more than %" PRIu64
+                            " %s, which is the maximum",
                             skn_stream_name_shown(reader->name),
                             reader->line_number, column[k], most[k], nouns[k]);
     reader->bounds.has_header = true;

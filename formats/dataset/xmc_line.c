@@ -88,7 +88,7 @@ say_word(const line_cursor_t *cursor, const char *start, const char *wanted,
         if (byte >= 0x20 && byte < 0x7f)
             continue;
         return skn_fail(error, SKN_BAD_DATA,
-                        PLACE_FORMAT "byte 0x%02x does not belong into a data "
+                        PLACE_FORMAT "byte 0x%02x does not belong in a data "
                                      "file, which is plain text",
                         PLACE(cursor, start + k), byte);
     }
@@ -155,8 +155,7 @@ say_range(const line_cursor_t *cursor, const char *start, const list_t *list,
                         PLACE(cursor, start), list->noun, shown, start, more,
                         list->header_count, list->noun);
     return skn_fail(error, SKN_BAD_DATA,
-                    PLACE_FORMAT "%s %.*s%s is out of range: at most %u is "
-                                 "possible",
+                    PLACE_FORMAT "%s %.*s%s is out of range: the maximum is %u",
                     PLACE(cursor, start), list->noun, shown, start, more,
                     SKN_UNIT_MAX - 1);
 }
@@ -169,8 +168,8 @@ refuse_range(const line_cursor_t *cursor, const char *start, const list_t *list,
     (void)say_range(cursor, start, list, error);
     if (is_models_limit(list, bounds))
         return skn_fail_hint(error, SKN_BAD_DATA,
-                             "take a file that fits the model, or train with a "
-                             "larger data.%s_count",
+                             "choose a file that fits the model, or train "
+                             "with a larger data.%s_count",
                              list->noun);
     return skn_fail_hint(error, SKN_BAD_DATA,
                          bounds && bounds->has_header
@@ -205,7 +204,7 @@ refuse_repeat(const line_cursor_t *cursor, const char *from, uint32_t label,
               skn_error_t *error)
 {
     (void)skn_fail(
-        error, SKN_BAD_DATA, PLACE_FORMAT "label %u stands twice in this line",
+        error, SKN_BAD_DATA, PLACE_FORMAT "label %u occurs twice in this line",
         PLACE(cursor, repeat_find(cursor, from, false, label)), label);
     return skn_fail_hint(error, SKN_BAD_DATA, "keep one of them");
 }
@@ -370,8 +369,8 @@ static skn_status_t
 refuse_size(const line_cursor_t *cursor, const char *start, skn_error_t *error)
 {
     (void)skn_fail(error, SKN_BAD_DATA,
-                   PLACE_FORMAT "value %.*s is too large: a float ends at "
-                                "3.4e38",
+                   PLACE_FORMAT "value %.*s is too large: the maximum of a "
+                                "float is 3.4e38",
                    PLACE(cursor, start), word_bytes(cursor, start), start);
     return skn_fail_hint(error, SKN_BAD_DATA, "scale the values");
 }

@@ -51,9 +51,9 @@ remedy(int code)
     switch (code) {
     case ENOSPC:
     case EDQUOT:
-        return "make room, or choose another disk";
+        return "free some space, or choose another disk";
     case EFBIG:
-        return "raise the limit of a file's size (ulimit -f)";
+        return "raise the limit on file sizes (ulimit -f)";
     case ENAMETOOLONG:
         return "choose shorter names";
     default:
@@ -81,7 +81,7 @@ skn_file_finish(FILE *file, const char *what, skn_error_t *error)
     int code = flushed ? before : errno;
     bool known = !flushed || remedy(code);
     (void)skn_fail(error, SKN_STORAGE, "%s: %s", what,
-                   known ? strerror(code) : "not all could be written");
+                   known ? strerror(code) : "not everything could be written");
     return hint_at(code, SKN_STORAGE, known ? NULL : "is the disk full?",
                    error);
 }
@@ -136,12 +136,12 @@ fail_owner(const char *path, uid_t owner, skn_error_t *error)
     char theirs[64], ours[64];
     skn_status_t status = skn_fail(
         error, SKN_NO_PERMISSION,
-        "%s: the folder is there and belongs to %s; %s may not write to it",
-        path, name_of(owner, theirs, sizeof(theirs)),
+        "%s: the folder exists and belongs to %s; %s may not write to it", path,
+        name_of(owner, theirs, sizeof(theirs)),
         name_of(geteuid(), ours, sizeof(ours)));
     return skn_fail_hint(error, status,
-                         "choose a folder that you may write to, or be its "
-                         "owner");
+                         "choose a folder that you may write to, or run as "
+                         "its owner");
 }
 
 /* Reports the obstacle at `part`, the longest existing start of `path` (reads
@@ -157,8 +157,7 @@ fail_at(const char *path, const char *part, skn_error_t *error)
             skn_fail(error, SKN_CANNOT_CREATE,
                      "%s: cannot create the folder: %s is a file", path, part);
         return skn_fail_hint(error, status,
-                             "choose a path through folders, or move that "
-                             "file away");
+                             "choose another path, or move that file away");
     }
     bool whole = strcmp(path, part) == 0;
     if (whole && (code == EACCES || code == EPERM) && stat(part, &facts) == 0)
@@ -417,7 +416,7 @@ skn_folder_open_file(int folder, const char *path, const char *name, int *file,
     skn_status_t status = SKN_OK;
     if (fstat(*file, &facts) != 0)
         status =
-            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot look at");
+            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot examine");
     else if (!S_ISREG(facts.st_mode))
         status = skn_fail(error, SKN_BAD_DATA, "%s/%s: not a regular file",
                           path, name);
@@ -450,8 +449,8 @@ skn_folder_read_file(int folder, const char *path, const char *name,
                           file_bytes, bytes_max);
     else if (!(text = malloc((size_t)file_bytes + 1)))
         status =
-            skn_fail(error, SKN_NO_MEMORY, "%s: no room for %" PRIu64 " bytes",
-                     full, file_bytes);
+            skn_fail(error, SKN_NO_MEMORY,
+                     "%s: no memory for %" PRIu64 " bytes", full, file_bytes);
     else
         status = skn_file_read(file, full, text, (size_t)file_bytes, 0, error);
     (void)close(file);

@@ -40,9 +40,9 @@ read_line(const skn_journal_t *journal, size_t number, const char *line,
         (void)skn_fail(error, SKN_BAD_DATA, "%s:%zu: the line is damaged",
                        journal->path, number);
         return skn_fail_hint(error, SKN_BAD_DATA,
-                             "what follows it cannot be trusted: cut the file "
-                             "off before this line, or remove it and begin "
-                             "the run anew");
+                             "what follows it cannot be trusted: cut the "
+                             "file off before this line, or remove it and "
+                             "start the run again");
     }
     (void)snprintf(where, sizeof(where), "journal:%zu", number);
     json_t *object = skn_json_object_parse(where, line + DIGITS + 1,
@@ -80,14 +80,14 @@ read_all(skn_journal_t *journal, skn_journal_take_t *take, void *job,
     struct stat facts;
     if (fstat(journal->file, &facts) != 0)
         return skn_fail_errno(error, SKN_STORAGE, journal->path, NULL,
-                              "cannot look at it");
+                              "cannot examine it");
     if (facts.st_size > JOURNAL_BYTES_MAX)
-        return skn_fail(error, SKN_BAD_DATA, "%s: %lld bytes are no journal",
+        return skn_fail(error, SKN_BAD_DATA, "%s: %lld bytes are not a journal",
                         journal->path, (long long)facts.st_size);
     size_t bytes = (size_t)facts.st_size, count = 0;
     char *text = malloc(bytes + 1);
     if (!text)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for %zu bytes",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for %zu bytes",
                         journal->path, bytes);
     while (count < bytes) {
         ssize_t more =
@@ -113,7 +113,7 @@ sync_folder(const char *path, skn_error_t *error)
 {
     char *folder = strdup(path);
     if (!folder)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a path");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a path");
     char *slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
@@ -142,7 +142,7 @@ skn_journal_open(const char *path, skn_journal_take_t *take, void *job,
         journal->path = strdup(path);
     if (!journal || !journal->path) {
         free(journal);
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a journal");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a journal");
         return NULL;
     }
     journal->file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -176,7 +176,7 @@ skn_journal_add(skn_journal_t *journal, const char *object, skn_error_t *error)
                         journal->path, bytes);
     char *line = malloc(room);
     if (!line)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a line");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     skn_hash_text(object, bytes, hash);
     int length = snprintf(line, room, "%s %s\n", hash, object);
     skn_status_t status =

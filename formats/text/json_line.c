@@ -72,7 +72,7 @@ read_string(json_look_t *look)
         } else {
             size_t bytes = skn_text_character_bytes(look->at, look->end);
             if (bytes == 0)
-                return fail(look, "bytes that are no UTF-8 in a string");
+                return fail(look, "bytes that are not UTF-8 in a string");
             look->at += bytes;
         }
     }
@@ -141,7 +141,7 @@ read_ends(json_look_t *look, const char *open, size_t *depth)
         if (take(look, ','))
             return end == ']' || read_key(look);
         if (!take(look, end))
-            return fail(look, "no ',' or end behind a value");
+            return fail(look, "no ',' or end after a value");
         --*depth;
     }
     return true;
@@ -186,7 +186,7 @@ skn_json_line_fault(const char *text, size_t *at)
     else if (read_object(&look)) {
         skip_blanks(&look);
         if (*look.at)
-            (void)fail(&look, "more behind its object");
+            (void)fail(&look, "more after its object");
     }
     *at = (size_t)(look.at - text);
     return look.fault;

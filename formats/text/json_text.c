@@ -140,7 +140,7 @@ skn_json_text_seal(skn_json_text_t *text, skn_error_t *error)
     }
     if (text->failed)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for a JSON text of %zu bytes", text->count);
+                        "no memory for a JSON text of %zu bytes", text->count);
     return SKN_OK;
 }
 
@@ -186,7 +186,7 @@ skn_json_object_parse(const char *path, const char *bytes, size_t byte_count,
         !root && (fault.text[0] == '\0' || errno == ENOMEM ||
                   json_error_code(&fault) == json_error_out_of_memory);
     if (short_of_memory) {
-        skn_fail(error, SKN_NO_MEMORY, "%s: no room to read it", path);
+        skn_fail(error, SKN_NO_MEMORY, "%s: no memory to read it", path);
         return NULL;
     }
     if (!root) {

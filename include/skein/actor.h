@@ -239,12 +239,12 @@ SKN_API void skn_actor_finish(skn_actor_t *actor);
 SKN_API skn_status_t skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag,
                                          skn_error_t *error);
 #define SKN_FIELDS_clock(F, M)                                                 \
-    F(M, u64, tag, UINT64_MAX, "what the actor asked with")                    \
+    F(M, u64, tag, UINT64_MAX, "the question that the actor asked with")       \
     F(M, u64, wall_ns, UINT64_MAX, "CLOCK_MONOTONIC, nanoseconds")             \
     F(M, u64, cpu_ns, UINT64_MAX, "user + system time of all nodes")           \
     F(M, u64, rss_bytes, UINT64_MAX, "resident memory of all nodes")           \
-    F(M, u64, wire_sent_bytes, UINT64_MAX, "sent between nodes, by all")       \
-    F(M, u64, wire_received_bytes, UINT64_MAX, "received, by all")
+    F(M, u64, wire_sent_bytes, UINT64_MAX, "bytes sent between nodes, by all") \
+    F(M, u64, wire_received_bytes, UINT64_MAX, "bytes received, by all")
 SKN_MESSAGE_STRUCT(skn_clock, SKN_FIELDS_clock)
 SKN_API extern const skn_schema_t skn_clock_schema;
 

@@ -21,10 +21,10 @@
     S(NO_INPUT, 66, "an input cannot be opened")                               \
     S(UNAVAILABLE, 69, "a peer or a service is missing")                       \
     S(INTERNAL, 70, "a bug in Skein")                                          \
-    S(NO_MEMORY, 71, "the operating system gives no memory or no thread")      \
+    S(NO_MEMORY, 71, "the operating system provides no memory or no thread")   \
     S(CANNOT_CREATE, 73, "an output cannot be created")                        \
     S(STORAGE, 74, "reading or writing failed")                                \
-    S(BUSY, 75, "somebody else holds it; try again later")                     \
+    S(BUSY, 75, "another process holds it; try again later")                   \
     S(BAD_MESSAGE, 76, "a message breaks the protocol")                        \
     S(NO_PERMISSION, 77, "permission denied")                                  \
     S(BAD_CONFIG, 78, "a configuration is refused")                            \

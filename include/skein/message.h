@@ -87,7 +87,7 @@ typedef struct skn_field {
 /* The contents of a run, for the link that codes it: C(kind, kind of its field,
  * help). Only `values` lose precision, and only if a coding is requested. */
 #define SKN_CODED_KINDS(C)                                                     \
-    C(values, f32s, "rows of numbers: a coding may round them")                \
+    C(values, f32s, "rows of numbers, which a coding may round")               \
     C(ascending, u32s, "numbers that mostly ascend: differences, or a bitmap") \
     C(small, u32s, "numbers that are mostly small: as many bytes as needed")
 

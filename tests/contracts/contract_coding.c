@@ -47,10 +47,10 @@ Test(contract_coding, rows_that_do_not_fit_are_refused_by_the_sender)
     static uint32_t lengths[2] = { 3, 1 };
     rows_t rows = { .columns = 4, .value = { values, 10 } };
     expect_not_encoded(&rows_schema, &rows,
-                       "rows.value: 10 items are no whole rows of 4");
+                       "rows.value: 10 items are not whole rows of 4");
     rows.columns = 0;
     expect_not_encoded(&rows_schema, &rows,
-                       "rows.value: 10 items are no whole rows of 0");
+                       "rows.value: 10 items are not whole rows of 0");
     rows.length = (skn_u32s_t){ lengths, 2 };
     expect_not_encoded(
         &rows_schema, &rows,
@@ -89,8 +89,8 @@ Test(contract_coding, memory_of_this_process_does_not_leave_it)
 {
     every_t every = { .title = "", .note = "" };
     expect_not_encoded(&every_schema, &every,
-                       "every lends memory of this process: it cannot leave "
-                       "it");
+                       "every lends memory of this process, so it cannot be "
+                       "sent to another one");
 }
 
 /* A message of rows_schema out of frames of the caller's. */
@@ -158,7 +158,7 @@ Test(contract_coding, frames_that_cannot_be_are_refused_before_memory_is_taken)
 
 Test(contract_coding, runs_that_are_none_are_refused)
 {
-    static const char none[] = "rows.value: 2 bytes are no coded run of 8 "
+    static const char none[] = "rows.value: 2 bytes are not a coded run of 8 "
                                "items";
     /* Eight columns, all zero, in f32: a form and a byte of bits. */
     expect_refused(8, 8, BYTES(0x10, 0), 0, NOTHING, NULL);
@@ -168,22 +168,22 @@ Test(contract_coding, runs_that_are_none_are_refused)
     expect_refused(8, 8, BYTES(0x20, 0), 0, NOTHING, none);
     expect_refused(8, 8, BYTES(0x01, 0), 0, NOTHING, none);
     expect_refused(5, 10, BYTES(0x10, 0, 0x20), 0, NOTHING,
-                   "rows.value: 3 bytes are no coded run of 10 items");
+                   "rows.value: 3 bytes are not a coded run of 10 items");
     expect_refused(8, 8, BYTES(0x10, 0, 0), 0, NOTHING,
-                   "rows.value: 3 bytes are no coded run of 8 items");
+                   "rows.value: 3 bytes are not a coded run of 8 items");
     expect_refused(7, 8, BYTES(0x10, 0), 0, NOTHING,
-                   "rows.value: 8 items are no whole rows of 7");
+                   "rows.value: 8 items are not whole rows of 7");
     expect_refused(7, 8, ZEROS(32), 0, NOTHING,
-                   "rows.value: 8 items are no whole rows of 7");
+                   "rows.value: 8 items are not whole rows of 7");
     expect_refused(0, 8, BYTES(0x10, 0, 0), 2, BYTES(1, 4, 4), NULL);
     expect_refused(0, 8, BYTES(0x10, 0), 2, BYTES(1, 4, 4),
-                   "rows.value: 2 bytes are no coded run of 8 items");
+                   "rows.value: 2 bytes are not a coded run of 8 items");
     expect_refused(0, 8, BYTES(0x10, 0, 0), 2, BYTES(1, 4, 0x84),
-                   "rows.length: 3 bytes are no coded run of 2 items");
+                   "rows.length: 3 bytes are not a coded run of 2 items");
     expect_refused(0, 8, BYTES(0x10, 0, 0), 2, BYTES(1, 4, 1),
                    "rows.value: 8 items are not 1 to 64 rounds of 5 items");
     expect_refused(0, 8, BYTES(0x10, 0, 0), 2, BYTES(9, 4, 4),
-                   "rows.length: 3 bytes are no coded run of 2 items");
+                   "rows.length: 3 bytes are not a coded run of 2 items");
     expect_all_home();
 }
 

@@ -207,7 +207,7 @@ static const forgery_t manifests[] = {
       "71c0b262eb88e4d3f8c388728b850b68" },
     /* about the whole */
     { "\"version\":1", "\"version\":2",
-      "manifest.json: version 2 is not known, only 1" },
+      "manifest.json: version 2 is not supported, only 1 is" },
     { "skein-checkpoint", "skein-rucksack",
       "manifest.json: no skein-checkpoint" },
     { "\"batch\":10", "\"batch\":-1",
@@ -249,10 +249,10 @@ static const forgery_t headers[] = {
       "140 bytes" },
     { "[5,7],\"data_offsets\":[0,140]},\"hidden.bias\"",
       "[5,8],\"data_offsets\":[0,160]},\"hidden.bias\"",
-      "hidden.0.safetensors: tensor hidden.bias starts at 140, the one "
+      "hidden.0.safetensors: tensor hidden.bias starts at 140, but the one "
       "before ends at 160" },
     { "[7],\"data_offsets\":[140,168]", "[6],\"data_offsets\":[140,164]",
-      "hidden.0.safetensors: the tensors end at 164, the data at 168" },
+      "hidden.0.safetensors: the tensors end at 164, but the data at 168" },
     { "\"F32\"", "\"F64\"",
       "hidden.0.safetensors: tensor hidden.weight: its dtype is not one of "
       "F32, BF16, U32, U64" },
@@ -274,12 +274,12 @@ static const forgery_t headers[] = {
       "\"data_offsets\":[140,168]}",
       "\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[3],"
       "\"data_offsets\":[140,152]}",
-      "hidden.0.safetensors: the tensors end at 152, the data at 168" },
+      "hidden.0.safetensors: the tensors end at 152, but the data at 168" },
     { ",\"hidden.bias\":{\"dtype\":\"F32\",\"shape\":[7],"
       "\"data_offsets\":[140,168]}",
       "                                   "
       "                                ",
-      "hidden.0.safetensors: the tensors end at 140, the data at 168" },
+      "hidden.0.safetensors: the tensors end at 140, but the data at 168" },
     { "{\"__metadata__\"", "[\"__metadata__\"",
       "hidden.0.safetensors:1:16: ']' expected near ':'" },
     { "\xb0", "\xb8", "hidden.0.safetensors: 176 bytes of a header of 184" },
@@ -329,13 +329,13 @@ Test(contract_forged, a_checkpoint_under_a_false_number_is_not_used)
     cr_expect_null(skn_checkpoint_open(run_path, SKN_VERIFY_ALL, &error));
     (void)snprintf(want, sizeof(want),
                    "%s: none of 1 checkpoints can be used; the newest is "
-                   "refused: %s: the manifest is that of batch 11",
+                   "refused: %s: the manifest belongs to batch 11",
                    run_path, batch_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(error.status, SKN_BAD_DATA);
     /* By its own path, too; a folder of another name is what it says it is. */
     cr_expect_null(skn_checkpoint_open(batch_path, SKN_VERIFY_ALL, &error));
-    (void)snprintf(want, sizeof(want), "%s: the manifest is that of batch 11",
+    (void)snprintf(want, sizeof(want), "%s: the manifest belongs to batch 11",
                    batch_path);
     cr_expect_str_eq(error.text, want);
     (void)snprintf(want, sizeof(want), "%s/copy", run_path);
@@ -377,19 +377,19 @@ Test(contract_forged, what_a_checkpoint_does_not_have_is_told)
     cr_expect_eq(skn_checkpoint_read_block(checkpoint, "none", 0, 1, 0, 1, room,
                                            4, &error),
                  SKN_NO_INPUT);
-    (void)snprintf(want, sizeof(want), "%s: there is no tensor none",
+    (void)snprintf(want, sizeof(want), "%s: tensor none is missing",
                    batch_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(skn_checkpoint_read_block(checkpoint, "hidden.weight", 0, 2, 0,
                                            3, room, 8, &error),
                  SKN_INTERNAL);
     (void)snprintf(want, sizeof(want),
-                   "%s: tensor hidden.weight: rows of 3 elements are asked for "
-                   "8 bytes apart",
+                   "%s: tensor hidden.weight: rows of 3 elements were "
+                   "requested 8 bytes apart",
                    batch_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_null(skn_checkpoint_piece_bytes(checkpoint, 1000, &error));
-    (void)snprintf(want, sizeof(want), "%s: there is no piece 1000",
+    (void)snprintf(want, sizeof(want), "%s: piece 1000 does not exist",
                    batch_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_null(skn_checkpoint_piece(checkpoint, 1000));
@@ -454,7 +454,8 @@ Test(contract_forged, a_run_that_cannot_be_is_told)
     far[5000] = '\0';
     options = (skn_run_options_t){ .config_text = "" };
     expect_run_refused(&options, far, SKN_CANNOT_CREATE,
-                       "a run's path has 5000 bytes, at most 4095 allowed");
+                       "the path of a run has 5000 bytes, at most 4095 "
+                       "allowed");
     free(far);
 }
 

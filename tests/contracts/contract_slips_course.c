@@ -115,29 +115,30 @@ static const slip_t goes[] = {
     { "go", 0, "end=0", SKN_OK, NULL },
     { "go", 0, "end=2", SKN_OK, NULL },
     { "go", 0, "first=5", REFUSED,
-      "source: sent off for purpose 0, batches 5 to 4, which are not there" },
+      "source: asked for purpose 0, batches 5 to 4, which do not exist" },
     { "go", 0, "first=0xffffffffffffffff", REFUSED,
-      "source: sent off for purpose 0, batches 18446744073709551615 to 4, "
-      "which are not there" },
+      "source: asked for purpose 0, batches 18446744073709551615 to 4, which "
+      "do not exist" },
     { "go", 0, "purpose=2", REFUSED,
-      "source: sent off for purpose 2, batches 0 to 4, which are not there" },
+      "source: asked for purpose 2, batches 0 to 4, which do not exist" },
     { "go", 0, "purpose=4", REFUSED,
-      "source: sent off for purpose 4, batches 0 to 4, which are not there" },
+      "source: asked for purpose 4, batches 0 to 4, which do not exist" },
     { "go", 0, "purpose=0xffffffff", REFUSED,
-      "source: sent off for purpose 4294967295, batches 0 to 4, which are not "
-      "there" },
+      "source: asked for purpose 4294967295, batches 0 to 4, which do not "
+      "exist" },
     { "go", 0, "twice", SKN_INTERNAL,
-      "the source was sent off while it was running" },
+      "the source received `go` while it was running" },
     { "applied", 0, "batch=9", REFUSED,
-      "source: batch 9 was applied and is not in flight" },
+      "source: batch 9 was reported applied but is not in flight" },
     { "applied", 0, "batch=2", REFUSED,
-      "source: batch 2 was applied and is not in flight" },
+      "source: batch 2 was reported applied but is not in flight" },
     { "applied", 0, "batch=0xffffffffffffffff", REFUSED,
-      "source: batch 18446744073709551615 was applied and is not in flight" },
+      "source: batch 18446744073709551615 was reported applied but is not in "
+      "flight" },
     { "applied", 1, "twice", REFUSED,
-      "source: batch 0 was applied and is not in flight" },
+      "source: batch 0 was reported applied but is not in flight" },
     { "applied", 2, "batch=0", REFUSED,
-      "source: batch 0 was applied and is not in flight" },
+      "source: batch 0 was reported applied but is not in flight" },
     { "applied", 0, "twice", REFUSED,
       "source: batch 1 was applied more than 1 times" },
     { "applied", 2, "twice", REFUSED,
@@ -262,9 +263,10 @@ static const slip_t truths[] = {
       "evaluator: the labels of batch 0 do not fit its 3 samples" },
     { "labels", 0, "rows=0xffffffff", REFUSED,
       "evaluator: the labels of batch 0 do not fit its 4294967295 samples" },
-    { "labels", 0, "label[2]=9", REFUSED, "evaluator: label 9, there are 9" },
+    { "labels", 0, "label[2]=9", REFUSED,
+      "evaluator: label 9, but the model has 9 labels" },
     { "labels", 1, "label[0]=0xffffffff", REFUSED,
-      "evaluator: label 4294967295, there are 9" },
+      "evaluator: label 4294967295, but the model has 9 labels" },
     { "labels", 0, "rows=1 offset#2 offset[1]=3", REFUSED,
       "evaluator: the rankings of batch 0 do not fit its labels" },
     { "labels", 0, "offset[1]=0 offset[2]=0 label#0", SKN_OK, NULL },
@@ -317,7 +319,7 @@ Test(slips_evaluator, a_second_ranking_of_a_batch_is_refused)
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
     cr_expect_str_eq(probe.error.text,
-                     "evaluator: a second ranking of batch 3");
+                     "evaluator: received a second ranking of batch 3");
 }
 
 /* --- course ---------------------------------------------------------- */
@@ -417,9 +419,9 @@ reset_none(void)
 {
 }
 
-#define MARKER(batch) "course: a marker at batch " batch " was not asked for"
-#define PASS(purpose) "course: a pass of purpose " purpose " was not asked for"
-#define SAVED(batch) "course: a checkpoint of batch " batch " was not asked for"
+#define MARKER(batch) "course: a marker at batch " batch " was not requested"
+#define PASS(purpose) "course: a pass of purpose " purpose " was not requested"
+#define SAVED(batch) "course: a checkpoint of batch " batch " was not requested"
 
 static const slip_t answers[] = {
     { "reached", 0, "batch=3", REFUSED, MARKER("3") },

@@ -283,17 +283,20 @@ TestSuite(slips_dense, .init = be_dense, .fini = tear_down, .timeout = 60);
 /* --- embedding ------------------------------------------------------------ */
 
 #define NO_CSR "embedding: the features of batch 0 do not fit its 2 samples"
-#define NO_CSC "embedding: the distinct features of batch 0 do not fit"
+#define NO_CSC                                                                 \
+    "embedding: the distinct features of batch 0 do not match its "            \
+    "features"
 
 static const slip_t batches[] = {
     { "batch", 0, "value[0]=nan weight[0]=nan", SKN_OK, NULL },
     { "batch", 0, "value[0]=inf", SKN_OK, NULL },
     { "batch", 0, "feature[1]=4", REFUSED,
-      "embedding: batch 0 has feature 4, the layer has 4" },
+      "embedding: batch 0 has feature 4, but the layer has 4 features" },
     { "batch", 2, "feature[0]=0xffffffff", REFUSED,
-      "embedding: batch 2 has feature 4294967295, the layer has 4" },
+      "embedding: batch 2 has feature 4294967295, but the layer has 4 "
+      "features" },
     { "batch", 0, "rows=3 offset#4 offset[3]=3", REFUSED,
-      "embedding: batch 0 of 3 rows was not asked for" },
+      "embedding: unexpected batch 0 of 3 rows" },
     { "batch", 0, "rows=1", REFUSED,
       "embedding: the features of batch 0 do not fit its 1 samples" },
     { "batch", 0, "offset#2", REFUSED, NO_CSR },
@@ -318,11 +321,9 @@ static const slip_t batches[] = {
     { "batch", 0, "sample#2", REFUSED, NO_CSC },
     { "batch", 0, "weight#2", REFUSED, NO_CSC },
     { "batch", 1, "batch=0", REFUSED,
-      "embedding: batch 0 was not asked for, batch 1 is the next" },
-    { "batch", 0, "twice", REFUSED,
-      "embedding: batch 0 of 2 rows was not asked for" },
-    { "batch", 2, "twice", REFUSED,
-      "embedding: batch 2 of 2 rows was not asked for" },
+      "embedding: unexpected batch 0, batch 1 is the next" },
+    { "batch", 0, "twice", REFUSED, "embedding: unexpected batch 0 of 2 rows" },
+    { "batch", 2, "twice", REFUSED, "embedding: unexpected batch 2 of 2 rows" },
 };
 
 Test(slips_embedding, every_wrong_batch_is_refused)
@@ -331,7 +332,7 @@ Test(slips_embedding, every_wrong_batch_is_refused)
 }
 
 #define FROM "output_gradient of shard 0, batch 0: "
-#define OTHER_NODES "its partition is of other nodes"
+#define OTHER_NODES "its partition is for other tree nodes"
 #define NOT_IN_FLIGHT(batch)                                                   \
     "embedding: a gradient or partition of batch " batch                       \
     ", which is not in flight"
@@ -339,29 +340,33 @@ Test(slips_embedding, every_wrong_batch_is_refused)
 static const slip_t output_gradients[] = {
     { "output_gradient", 0, "pull[0]=nan", SKN_OK, NULL },
     { "output_gradient", 0, "rows=1", REFUSED,
-      FROM "rows or columns of another slice" },
+      FROM "its rows or columns belong to another slice" },
     { "output_gradient", 0, "columns=7", REFUSED,
-      FROM "rows or columns of another slice" },
+      FROM "its rows or columns belong to another slice" },
     { "output_gradient", 0, "column_first=8", REFUSED,
-      FROM "rows or columns of another slice" },
+      FROM "its rows or columns belong to another slice" },
     { "output_gradient", 0, "pull#31", REFUSED,
-      FROM "pull has the wrong size" },
+      FROM "its pull has the wrong size" },
     { "output_gradient", 0, "pull#33", REFUSED,
-      FROM "pull has the wrong size" },
-    { "output_gradient", 0, "node#0", REFUSED, FROM "pull has the wrong size" },
-    { "output_gradient", 0, "node#3", REFUSED, FROM "pull has the wrong size" },
-    { "output_gradient", 0, "push#0", REFUSED, FROM "push has the wrong size" },
+      FROM "its pull has the wrong size" },
+    { "output_gradient", 0, "node#0", REFUSED,
+      FROM "its pull has the wrong size" },
+    { "output_gradient", 0, "node#3", REFUSED,
+      FROM "its pull has the wrong size" },
+    { "output_gradient", 0, "push#0", REFUSED,
+      FROM "its push has the wrong size" },
     { "output_gradient", 1, "push#33", REFUSED,
-      "output_gradient of shard 0, batch 1: push has the wrong size" },
+      "output_gradient of shard 0, batch 1: its push has the wrong size" },
     { "output_gradient", 0, "changed#7", REFUSED,
-      FROM "changed has the wrong size" },
+      FROM "its `changed` has the wrong size" },
     { "output_gradient", 0, "normalised=0", REFUSED,
-      FROM "push has the wrong size" },
+      FROM "its push has the wrong size" },
     { "output_gradient", 0, "normalised=0 push#0", SKN_OK, NULL },
     { "output_gradient", 1, "normalised=0 push#0", REFUSED,
       NOT_IN_FLIGHT("1") },
     { "output_gradient", 0, "shard=1", REFUSED,
-      "output_gradient of shard 1, batch 0: its partition is of other nodes" },
+      "output_gradient of shard 1, batch 0: its partition is for other tree "
+      "nodes" },
     { "output_gradient", 0, "node[1]=0", REFUSED, FROM OTHER_NODES },
     { "output_gradient", 0, "node#1 pull#16 push#16", REFUSED,
       FROM OTHER_NODES },
@@ -369,7 +374,7 @@ static const slip_t output_gradients[] = {
     { "output_gradient", 1, "batch=0", REFUSED, NOT_IN_FLIGHT("0") },
     { "output_gradient", 0, "twice", REFUSED, NOT_IN_FLIGHT("0") },
     { "output_gradient", 1, "twice", REFUSED,
-      "embedding: gradients or partitions of batch 1 come twice" },
+      "embedding: received gradients or partitions of batch 1 twice" },
 };
 
 Test(slips_embedding, every_wrong_gradient_is_refused)
@@ -392,7 +397,7 @@ static const slip_t partitions[] = {
     { "partition", 1, "batch=0", REFUSED, NOT_IN_FLIGHT("0") },
     { "partition", 1, "twice", REFUSED, NOT_IN_FLIGHT("1") },
     { "partition", 0, "twice", REFUSED,
-      "embedding: gradients or partitions of batch 0 come twice" },
+      "embedding: received gradients or partitions of batch 0 twice" },
 };
 
 Test(slips_embedding, every_wrong_partition_is_refused)
@@ -402,13 +407,15 @@ Test(slips_embedding, every_wrong_partition_is_refused)
 
 static const slip_t loans[] = {
     { "lease", 0, "rows=0", REFUSED,
-      "embedding: lease of batch 0: no rows for a shard without a copy" },
+      "embedding: lease of batch 0: no rows were lent to a shard without a "
+      "copy" },
     { "lease", 2, "rows=0", REFUSED,
-      "embedding: lease of batch 2: no rows for a shard without a copy" },
+      "embedding: lease of batch 2: no rows were lent to a shard without a "
+      "copy" },
     { "lease", 0, "twice", REFUSED,
-      "embedding: lease of batch 0: rows that were not lent" },
+      "embedding: lease of batch 0: it returns rows that were not lent" },
     { "lease", 1, "twice", REFUSED,
-      "embedding: lease of batch 1: rows that were not lent" },
+      "embedding: lease of batch 1: it returns rows that were not lent" },
 };
 
 Test(slips_embedding, every_wrong_loan_is_refused)
@@ -421,22 +428,22 @@ Test(slips_embedding, every_wrong_loan_is_refused)
 static const slip_t copies[] = {
     { "lease", 0, "value[3]=nan", SKN_OK, NULL },
     { "lease", 0, "rows=64", REFUSED,
-      COPY_OF "rows are lent to a shard with a copy" },
+      COPY_OF "rows were lent to a shard that has a copy" },
     { "lease", 0, "value#39", REFUSED,
-      COPY_OF "values of another width or format" },
+      COPY_OF "its values have the wrong width or format" },
     { "lease", 0, "value#41", REFUSED,
-      COPY_OF "values of another width or format" },
+      COPY_OF "its values have the wrong width or format" },
     { "lease", 0, "half#1", REFUSED,
-      COPY_OF "values of another width or format" },
+      COPY_OF "its values have the wrong width or format" },
     { "lease", 0, "value#0 half#8", REFUSED,
-      COPY_OF "values of another width or format" },
+      COPY_OF "its values have the wrong width or format" },
     { "lease", 0, "unit[4]=5", REFUSED, COPY_OF "a row beyond the shard" },
     { "lease", 0, "unit[0]=0xffffffff", REFUSED,
       COPY_OF "a row beyond the shard" },
     { "lease", 0, "unit[1]=0", SKN_OK, NULL },
     { "lease", 1, "unit#0 value#0", SKN_OK, NULL },
     { "lease", 1, "twice", REFUSED,
-      "embedding: lease of batch 1: rows that were not lent" },
+      "embedding: lease of batch 1: it returns rows that were not lent" },
 };
 
 Test(slips_embedding, every_wrong_copy_is_refused)
@@ -458,7 +465,7 @@ pack(void)
         skn_rows_set(&layer.rows, skn_kernels_best(), row, weight);
 }
 
-#define OTHER_ZEROS FROM "packed by the zeros of another activation"
+#define OTHER_ZEROS FROM "packed by a different activation"
 
 static const slip_t packed_gradients[] = {
     { "output_gradient", 0, "pull[0]=nan", SKN_OK, NULL },
@@ -473,14 +480,14 @@ static const slip_t packed_gradients[] = {
     { "output_gradient", 0, "pushed#0", REFUSED, OTHER_ZEROS },
     { "output_gradient", 0, "pushed#3", REFUSED, OTHER_ZEROS },
     { "output_gradient", 0, "pushed[0]=0", REFUSED,
-      FROM "push has the wrong size" },
+      FROM "its push has the wrong size" },
     { "output_gradient", 0, "pushed[0]=0 push#0", SKN_OK, NULL },
     { "output_gradient", 0, "pull#15", REFUSED,
-      FROM "pull has the wrong size" },
+      FROM "its pull has the wrong size" },
     { "output_gradient", 0, "push#17", REFUSED,
-      FROM "push has the wrong size" },
+      FROM "its push has the wrong size" },
     { "output_gradient", 0, "open#0 pushed#0", REFUSED,
-      FROM "pull has the wrong size" },
+      FROM "its pull has the wrong size" },
     { "output_gradient", 0, "normalised=0 push#0", REFUSED, OTHER_ZEROS },
     { "output_gradient", 0, "normalised=0 pushed#0 push#0", SKN_OK, NULL },
 };
@@ -512,14 +519,14 @@ static const slip_t activations[] = {
     { "activation", 0, "column_first=0xffffffff", REFUSED,
       VALUES "8 values for 2 rows, columns 4294967295..4294967299 of 4" },
     { "activation", 0, "rows=3 value#12", REFUSED,
-      "dense: batch 0 of 3 rows was not asked for" },
+      "dense: unexpected batch 0 of 3 rows" },
     { "activation", 0, "shard=7 value#1", REFUSED,
       "dense: activation of shard 7, batch 0: 1 values for 2 rows, columns "
       "0..4 of 4" },
     { "activation", 0, "twice", REFUSED,
-      "dense: batch 0 of 2 rows was not asked for" },
+      "dense: unexpected batch 0 of 2 rows" },
     { "activation", 1, "batch=0", REFUSED,
-      "dense: batch 0 was not asked for, batch 1 is the next" },
+      "dense: unexpected batch 0, batch 1 is the next" },
 };
 
 Test(slips_dense, every_wrong_activation_is_refused)
@@ -564,9 +571,9 @@ Test(slips_dense, every_wrong_gradient_is_refused)
 static const slip_t packed_sums[] = {
     { "hidden_gradient", 0, "value[0]=nan", SKN_OK, NULL },
     { "hidden_gradient", 0, "open[0]=7", REFUSED,
-      SUM_OF "packed by the zeros of another activation" },
+      SUM_OF "packed by a different activation" },
     { "hidden_gradient", 0, "open#1", REFUSED,
-      SUM_OF "packed by the zeros of another activation" },
+      SUM_OF "packed by a different activation" },
     { "hidden_gradient", 0, "open#0", SKN_OK, NULL }, /* all are open */
     { "hidden_gradient", 0, "value#31", REFUSED,
       SUM_OF "31 values, 32 expected" },
@@ -580,11 +587,11 @@ Test(slips_dense, every_wrong_packed_gradient_is_refused)
 
 static const slip_t dense_leases[] = {
     { "lease", 0, "rows=0", REFUSED,
-      "dense: lease of batch 0: no rows for a shard without a copy" },
+      "dense: lease of batch 0: no rows were lent to a shard without a copy" },
     { "lease", 0, "twice", REFUSED,
-      "dense: lease of batch 0: rows that were not lent" },
+      "dense: lease of batch 0: it returns rows that were not lent" },
     { "lease", 2, "twice", REFUSED,
-      "dense: lease of batch 2: rows that were not lent" },
+      "dense: lease of batch 2: it returns rows that were not lent" },
 };
 
 Test(slips_dense, every_wrong_lease_is_refused)
@@ -619,19 +626,19 @@ expect_foreign_refused(uint32_t rows, uint32_t width, const char *says)
 Test(slips_dense, rows_of_another_shard_are_refused)
 {
     expect_foreign_refused(UNITS, FEATURES,
-                           "dense: lease of batch 0: 8 rows of 4, the shard "
-                           "has 8 of 5");
+                           "dense: lease of batch 0: 8 rows of width 4, but "
+                           "the shard has 8 of width 5");
     expect_foreign_refused(UNITS - 1, FEATURES + 1,
-                           "dense: lease of batch 0: 7 rows of 5, the shard "
-                           "has 8 of 5");
+                           "dense: lease of batch 0: 7 rows of width 5, but "
+                           "the shard has 8 of width 5");
 }
 
 Test(slips_embedding, rows_of_another_shard_are_refused)
 {
     expect_foreign_refused(FEATURES, UNITS,
-                           "embedding: lease of batch 0: 4 rows of 8, the "
-                           "shard has 5 of 8");
+                           "embedding: lease of batch 0: 4 rows of width 8, "
+                           "but the shard has 5 of width 8");
     expect_foreign_refused(FEATURES + 1, UNITS + 1,
-                           "embedding: lease of batch 0: 5 rows of 9, the "
-                           "shard has 5 of 8");
+                           "embedding: lease of batch 0: 5 rows of width 9, "
+                           "but the shard has 5 of width 8");
 }

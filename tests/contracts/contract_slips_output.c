@@ -212,13 +212,16 @@ static const slip_t wrong_labels[] = {
     { "labels", 0, "distinct[1]=1", REFUSED, UNSOUND },
     { "labels", 0, "distinct[0]=4 distinct[1]=1", REFUSED, UNSOUND },
     { "labels", 0, "rows=1 offset#2 offset[1]=3", REFUSED,
-      "output: batch 0 has labels of 1 samples, hidden vectors of 2" },
+      "output: batch 0 has labels of 1 samples and hidden vectors of 2" },
     { "labels", 3, "rows=1 offset#2 offset[1]=3", REFUSED,
-      "output: batch 0 has labels of 1 samples, hidden vectors of 2" },
+      "output: batch 0 has labels of 1 samples and hidden vectors of 2" },
     { "labels", 0, "offset[1]=0 offset[2]=0 label#0 distinct#0", SKN_OK, NULL },
-    { "labels", 0, "twice", REFUSED, "output: labels of batch 0 come twice" },
-    { "labels", 2, "twice", REFUSED, "output: labels of batch 2 come twice" },
-    { "labels", 1, "batch=0", REFUSED, "output: labels of batch 0 come twice" },
+    { "labels", 0, "twice", REFUSED,
+      "output: received labels of batch 0 twice" },
+    { "labels", 2, "twice", REFUSED,
+      "output: received labels of batch 2 twice" },
+    { "labels", 1, "batch=0", REFUSED,
+      "output: received labels of batch 0 twice" },
     { "labels", 3, "label[0]=6", REFUSED, UNSOUND },
 };
 
@@ -230,13 +233,13 @@ Test(slips_output, every_wrong_list_of_labels_is_refused)
 /* A sampled set holds the distinct labels, and so must the batch's own be. */
 static const slip_t untold[] = {
     { "labels", 0, "distinct[1]=5", REFUSED,
-      "labels of batch 0: label 4 is not among the distinct" },
+      "labels of batch 0: label 4 is missing from the distinct labels" },
     { "labels", 1, "distinct#1", REFUSED,
-      "labels of batch 1: label 4 is not among the distinct" },
+      "labels of batch 1: label 4 is missing from the distinct labels" },
     { "labels", 0, "distinct#0", REFUSED,
-      "labels of batch 0: label 1 is not among the distinct" },
+      "labels of batch 0: label 1 is missing from the distinct labels" },
     { "labels", 0, "distinct[0]=0xfffffffe distinct[1]=0xffffffff", REFUSED,
-      "labels of batch 0: label 1 is not among the distinct" },
+      "labels of batch 0: label 1 is missing from the distinct labels" },
     { "labels", 0, "distinct#3 distinct[2]=5", SKN_OK, NULL },
 };
 
@@ -267,11 +270,11 @@ static const slip_t hidden[] = {
     { "activation", 0, "column_first=1", REFUSED,
       HIDDEN_OF "8 values for 2 rows, columns 1..5 of 4" },
     { "activation", 0, "rows=1 value#4", REFUSED,
-      "output: batch 0 has labels of 2 samples, hidden vectors of 1" },
+      "output: batch 0 has labels of 2 samples and hidden vectors of 1" },
     { "activation", 0, "twice", REFUSED,
-      "output: hidden vectors of batch 0 come twice" },
+      "output: received hidden vectors of batch 0 twice" },
     { "activation", 1, "batch=0", REFUSED,
-      "output: hidden vectors of batch 0 come twice" },
+      "output: received hidden vectors of batch 0 twice" },
     { "activation", 3, "value[0]=nan", SKN_OK, NULL },
 };
 
@@ -301,7 +304,7 @@ Test(slips_output, what_is_no_number_ends_the_training)
 
 /* --- partitions, leases and the rest -------------------------------------- */
 
-#define NO_FIT "output: the partitions of batch 0 do not fit"
+#define NO_FIT "output: the partitions of batch 0 do not fit its samples"
 
 static const slip_t partitions[] = {
     { "partition", 0, "rows=1", REFUSED, NO_FIT },
@@ -315,10 +318,10 @@ static const slip_t partitions[] = {
     { "partition", 0, "node[0]=1", REFUSED, NO_FIT },
     { "partition", 0, "node[0]=0xffffffff", REFUSED, NO_FIT },
     { "partition", 0, "batch=1", REFUSED,
-      "output: the partitions of batch 1 do not fit" },
+      "output: the partitions of batch 1 do not fit its samples" },
     { "partition", 1, "batch=0", REFUSED, NO_FIT },
     { "partition", 1, "twice", REFUSED,
-      "output: the partitions of batch 1 do not fit" },
+      "output: the partitions of batch 1 do not fit its samples" },
     { "partition", 0, "shard=900", SKN_OK, NULL },
 };
 
@@ -329,11 +332,11 @@ Test(slips_output, every_wrong_partition_is_refused)
 
 static const slip_t leases[] = {
     { "lease", 0, "rows=0", REFUSED,
-      "output: lease of batch 0: no rows for a shard without a copy" },
+      "output: lease of batch 0: no rows were lent to a shard without a copy" },
     { "lease", 0, "twice", REFUSED,
-      "output: lease of batch 0: rows that were not lent" },
+      "output: lease of batch 0: it returns rows that were not lent" },
     { "lease", 3, "twice", REFUSED,
-      "output: lease of batch 3: rows that were not lent" },
+      "output: lease of batch 3: it returns rows that were not lent" },
 };
 
 Test(slips_output, every_wrong_lease_is_refused)
@@ -354,7 +357,7 @@ Test(slips_output, an_index_that_nobody_waits_for_is_refused)
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
     cr_expect_str_eq(probe.error.text,
-                     "output: an index of batch 7, none expected");
+                     "output: received an index of batch 7, but expected none");
 }
 
 /* More batches than the window has room for, of which none can begin. */
@@ -382,7 +385,7 @@ Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_CONFIG);
     cr_expect_str_eq(probe.error.text,
-                     "output: merge late goes with reduction fast alone");
+                     "output: merge: late needs reduction: fast");
 }
 
 /* These tell m + log z, in one run. */
@@ -391,12 +394,14 @@ static const slip_t logs[] = {
     { "partition", 0, "greatest[1]=inf", SKN_DIVERGED, DIVERGED("0") },
     { "partition", 0, "sum#2 sum[0]=1 sum[1]=1", REFUSED, NO_FIT },
     { "partition", 1, "greatest[0]=-inf", REFUSED,
-      "output: by the partitions of batch 1 a sample with labels has no rows" },
+      "output: the partitions of batch 1 leave a sample with labels without "
+      "rows" },
 };
 
 static const slip_t no_rows[] = {
     { "partition", 2, "greatest[0]=-inf sum[0]=0", REFUSED,
-      "output: by the partitions of batch 2 a sample with labels has no rows" },
+      "output: the partitions of batch 2 leave a sample with labels without "
+      "rows" },
 };
 
 Test(slips_output, a_sample_with_labels_and_without_rows_is_refused)

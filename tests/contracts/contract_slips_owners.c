@@ -103,13 +103,13 @@ static const slip_t gradients[] = {
     { "gradient", 0, "unit#6", REFUSED,
       "updater: gradient of batch 0: 20 values for 6 rows of 4" },
     { "gradient", 0, "unit[0]=5", REFUSED,
-      "updater: gradient of row 5, the shard has 5" },
+      "updater: gradient of row 5, but the shard has 5 rows" },
     { "gradient", 1, "unit[4]=0xffffffff", REFUSED,
-      "updater: gradient of row 4294967295, the shard has 5" },
+      "updater: gradient of row 4294967295, but the shard has 5 rows" },
     { "gradient", 0, "rows=0", REFUSED,
-      "updater: gradient of batch 0: it comes without the rows" },
+      "updater: gradient of batch 0: it does not lend the rows" },
     { "gradient", 2, "rows=64", REFUSED,
-      "updater: gradient of batch 2: it comes without the rows" },
+      "updater: gradient of batch 2: it does not lend the rows" },
 };
 
 Test(slips_updater, every_wrong_gradient_is_refused)
@@ -119,11 +119,11 @@ Test(slips_updater, every_wrong_gradient_is_refused)
 
 static const slip_t copied[] = {
     { "gradient", 0, "rows=64", REFUSED,
-      "updater: gradient of batch 0: rows that were not lent" },
+      "updater: gradient of batch 0: it returns rows that were not lent" },
     { "gradient", 1, "value#19", REFUSED,
       "updater: gradient of batch 1: 19 values for 5 rows of 4" },
     { "gradient", 0, "unit[2]=9", REFUSED,
-      "updater: gradient of row 9, the shard has 5" },
+      "updater: gradient of row 9, but the shard has 5 rows" },
     { "gradient", 0, "unit#0 value#0", SKN_OK, NULL },
 };
 
@@ -223,14 +223,14 @@ static const slip_t dirty[] = {
     { "dirty", 0, "value#0", REFUSED, DIRTY "0 values for 3 rows of 4" },
     { "dirty", 0, "unit#2", REFUSED, DIRTY "12 values for 2 rows of 4" },
     { "dirty", 0, "unit[2]=12", REFUSED,
-      "table_builder: dirty row 12, the shard has 12" },
+      "table_builder: dirty row 12, but the shard has 12 rows" },
     { "dirty", 0, "unit[0]=0xffffffff", REFUSED,
-      "table_builder: dirty row 4294967295, the shard has 12" },
+      "table_builder: dirty row 4294967295, but the shard has 12 rows" },
     { "dirty", 1, "unit#0", SKN_OK, NULL },
     { "dirty", 1, "rows=0", REFUSED, LENT "0 values for 3 rows of 4" },
     { "dirty", 1, "value#8", REFUSED, LENT "8 values for 3 rows of 4" },
     { "dirty", 1, "unit[1]=12", REFUSED,
-      "table_builder: dirty row 12, the shard has 12" },
+      "table_builder: dirty row 12, but the shard has 12 rows" },
 };
 
 Test(slips_builder, every_wrong_word_of_rows_is_refused)
@@ -348,15 +348,15 @@ TestSuite(slips_checkpointer, .init = be_checkpointer, .fini = end_checkpointer,
           .timeout = 60);
 
 #define NOT_ASKED(shard)                                                       \
-    "checkpointer: state for a." shard ".safetensors, which was not asked for"
+    "checkpointer: unexpected state for a." shard ".safetensors"
 
 static const slip_t streams[] = {
     { "save", 0, "metadata#2", REFUSED,
-      "checkpointer: the metadata of batch 10 do not end" },
+      "checkpointer: the metadata of batch 10 has no NUL at its end" },
     { "save", 0, "metadata#0", REFUSED,
-      "checkpointer: the metadata of batch 10 do not end" },
+      "checkpointer: the metadata of batch 10 has no NUL at its end" },
     { "save", 0, "twice", REFUSED,
-      "checkpointer: batch 10 is to be saved, batch 10 is not done" },
+      "checkpointer: asked to save batch 10 before batch 10 was saved" },
     { "tensor", 0, "batch=11", REFUSED, NOT_ASKED("0") },
     { "tensor", 1, "batch=0", REFUSED, NOT_ASKED("1") },
     { "tensor", 0, "dtype=4", REFUSED, NOT_ASKED("0") },
@@ -379,37 +379,37 @@ static const struct {
 } unwritable[] = {
     { { "tensor", 0, "twice", SKN_OK, NULL }, "a.weight" },
     { { "tensor", 0, "rows=0", SKN_OK, NULL },
-      "tensor a.weight: 0 x 1 at (0, 0) is no piece of 6 x 1" },
+      "tensor a.weight: 0 x 1 at (0, 0) is not a piece of 6 x 1" },
     { { "tensor", 0, "dims=0", SKN_OK, NULL },
       "a.0.safetensors: tensor a.weight: 0 dimensions, 1 or 2 allowed" },
     { { "tensor", 0, "dims=3", SKN_OK, NULL },
       "a.0.safetensors: tensor a.weight: 3 dimensions, 1 or 2 allowed" },
     { { "tensor", 0, "columns=0", SKN_OK, NULL },
-      "tensor a.weight: 3 x 0 at (0, 0) is no piece of 6 x 1" },
+      "tensor a.weight: 3 x 0 at (0, 0) is not a piece of 6 x 1" },
     { { "tensor", 0, "global_rows=2", SKN_OK, NULL },
-      "tensor a.weight: 3 x 1 at (0, 0) is no piece of 2 x 1" },
+      "tensor a.weight: 3 x 1 at (0, 0) is not a piece of 2 x 1" },
     { { "tensor", 1, "row_first=4", SKN_OK, NULL },
-      "tensor a.weight: 3 x 1 at (4, 0) is no piece of 6 x 1" },
+      "tensor a.weight: 3 x 1 at (4, 0) is not a piece of 6 x 1" },
     { { "tensor", 1, "row_first=2", SKN_OK, NULL },
       "tensor a.weight: the pieces at (0, 0) and (2, 0) overlap" },
     { { "tensor", 1, "rows=0xffffffffffffffff", SKN_OK, NULL },
-      "18446744073709551615 x 1 at (3, 0) is no piece of 6 x 1" },
+      "18446744073709551615 x 1 at (3, 0) is not a piece of 6 x 1" },
     { { "tensor", 1, "row_first=0xffffffffffffffff", SKN_OK, NULL },
-      "3 x 1 at (18446744073709551615, 0) is no piece of 6 x 1" },
+      "3 x 1 at (18446744073709551615, 0) is not a piece of 6 x 1" },
     { { "chunk", 0, "tensor=1", SKN_OK, NULL },
-      "a.0.safetensors: tensor 1 is written, there are 1" },
+      "a.0.safetensors: tensor 1 was written, but there are only 1" },
     { { "chunk", 0, "tensor=4096", SKN_OK, NULL },
-      "a.0.safetensors: tensor 4096 is written, there are 1" },
+      "a.0.safetensors: tensor 4096 was written, but there are only 1" },
     { { "chunk", 0, "offset_bytes=4", SKN_OK, NULL },
-      "tensor a.weight: 12 bytes at 4, 0 of 12 are written" },
+      "tensor a.weight: 12 bytes at 4, but 0 of 12 are written" },
     { { "chunk", 1, "offset_bytes=0xffffffffffffffff", SKN_OK, NULL },
-      "12 bytes at 18446744073709551615, 0 of 12 are written" },
+      "12 bytes at 18446744073709551615, but 0 of 12 are written" },
     { { "chunk", 0, "bytes#11", SKN_OK, NULL },
-      "tensor a.weight: 11 of 12 bytes are written" },
+      "tensor a.weight: only 11 of 12 bytes are written" },
     { { "chunk", 0, "bytes#13", SKN_OK, NULL },
-      "tensor a.weight: 13 bytes at 0, 0 of 12 are written" },
+      "tensor a.weight: 13 bytes at 0, but 0 of 12 are written" },
     { { "chunk", 1, "bytes#0", SKN_OK, NULL },
-      "a.1.safetensors: tensor a.weight: 0 of 12 bytes are written" },
+      "a.1.safetensors: tensor a.weight: only 0 of 12 bytes are written" },
 };
 
 Test(slips_checkpointer, what_cannot_be_written_is_a_warning)

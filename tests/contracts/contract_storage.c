@@ -477,7 +477,7 @@ static const struct {
     { "make a run", "$/run/run.json: cannot rename" },
     { "make a run", "$/run: cannot sync the folder" },
     { "look at a run", "$/run: cannot open the folder" },
-    { "look at a run", "$/run/run.json: cannot look at" },
+    { "look at a run", "$/run/run.json: cannot examine" },
     { "look at a run", "$/run/run.json: cannot read" },
     { "mark and prune", "$/run/best: cannot link" },
     { "mark and prune", "$/run/best: cannot replace" },
@@ -503,7 +503,7 @@ static const struct {
     { "build a named cache", "$/cache: cannot be mapped" },
     { "build without a name", "a temporary file in $ (TMPDIR): the cache "
                               "cannot be created" },
-    { "read a text", "$/set: cannot be looked at" },
+    { "read a text", "$/set: cannot be examined" },
 };
 
 Test(contract_storage, each_refusal_names_what_was_to_be_done)

@@ -137,10 +137,10 @@ check "lines that cannot be read do not end a prediction by three nodes" \
 check_equal "  and their answers are empty, as those of one" \
     "$(grep '"prediction"' 0.json | grep -o '"labels":[^]]*')" \
     "$(grep -o '"labels":[^]]*' one.json)"
-check_match "  they are counted" "bad\.txt:2:1: here is the first of 3 lines \
+check_match "  they are counted" "bad\.txt:2:1: first of 3 lines \
 that cannot be read; the answer is empty; " 0.err
-check_match "  and so is what the model lacks" "bad\.txt:5:5: here is the \
-first of 2 features, in 1 point, that the model does not have; " 0.err
+check_match "  and so is what the model lacks" "bad\.txt:5:5: first of 2 \
+features, in 1 point, that the model does not have; " 0.err
 check_code 66 "without a run there is nothing to predict by" \
     "$skein" up tiny.yaml --local-nodes 2 --predict test.txt \
     -o checkpoint.path=nowhere

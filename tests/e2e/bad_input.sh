@@ -68,7 +68,7 @@ line() { # SENTENCE TEXT PATTERN: a file with that text
 form='; a line is label,label feature:value feature:value'
 
 # --- data --------------------------------------------------------------------
-gone="nowhere.txt: there is no such file; check the path"
+gone="nowhere.txt: no such file; check the path"
 refused "a missing file" 66 "$gone" \
     "${training[@]}" -o data.train=nowhere.txt
 refused "a missing test file" 66 "$gone" \
@@ -89,7 +89,7 @@ data "a cut text file" cut.txt \
 cut off[?] else correct the header"
 printf '1 2:\xbf\x00\x01' >binary.txt
 data "a binary file" binary.txt \
-    ":1:5: byte 0xbf does not belong into a data file, which is plain text$form"
+    ":1:5: byte 0xbf does not belong in a data file, which is plain text$form"
 head -c 34000000 /dev/zero | tr '\0' '1' >giant.txt
 data "a gigantic line" giant.txt \
     ":1:1: the line is longer than 33554432 bytes; is it a text file[?]"
@@ -111,13 +111,14 @@ line "NaN" '2 10 20\n1 2:nan\n19 1:1\n' \
 line "Inf" '2 10 20\n1 2:1\n19 1:-inf\n' \
     ':3:6: expected a finite decimal number, found "-inf"'"$form"
 line "a value too large" '2 10 20\n1 2:1\n19 7:1e999\n' \
-    ":3:6: value 1e999 is too large: a float ends at 3.4e38; scale the values"
+    ":3:6: value 1e999 is too large: the maximum of a float is 3.4e38; \
+scale the values"
 line "a colon without a value" '2 10 20\n1 2:1\n19 7:\n' \
     ":3:6: expected a value after the colon, found nothing$form"
 line "a word" '2 10 20\n1 2:1\nx 7:1\n' \
     ':3:1: expected a label, found "x"'"$form"
 line "a label twice" '2 10 20\n1 2:1\n19,7,19 7:1\n' \
-    ":3:6: label 19 stands twice in this line; keep one of them"
+    ":3:6: label 19 occurs twice in this line; keep one of them"
 line "a sum of a feature's values that is too large" \
     '2 10 20\n1 2:1\n19 7:3e38 7:3e38\n' \
     ":3:11: the values of feature 7 add up to more than a float can hold; \
@@ -135,8 +136,8 @@ for header in '3 300 1000\n' ''; do
     check_equal "a test file with more than the model has" $? 0
     at=$(($(printf '%b' "$header" | wc -l) + 1)):1
     check_match "  is cut, which is told" "^skein: warning: wide\.txt:$at: \
-here is the first of 2 labels and 1 feature, in 2 points, that the model does \
-not have; they are left out; 1 point has no label left, and counts as wrong; \
+first of 2 labels and 1 feature, in 2 points, that the model does \
+not have; they are left out; 1 point has no label left and counts as wrong; \
 $widen$" err
     "$skein" eval new -o data.test=wide.txt --json >out 2>err
     check_match "  eval cuts it, too, and counts" '"points":3,"unlabelled":1,'\
@@ -157,7 +158,7 @@ tail -n +2 train.txt >headless.txt
 greatest=$(cut -d' ' -f1 headless.txt | tr , '\n' | sort -n | tail -n 1)
 refused "  nor than the lines" 65 "headless.txt:*: label $greatest is out of \
 range: the model has $greatest labels (0 to $((greatest - 1))), this file has \
-no header; take a file that fits the model, or train with a larger \
+no header; choose a file that fits the model, or train with a larger \
 data.label_count" "${training[@]}" -o data.train=headless.txt \
     -o data.label_count="$greatest"
 
@@ -167,8 +168,8 @@ for counts in '600,200,900' '600 200 900 7' '600 200' ' 600 200 900'; do
     rm -rf new
     "${training[@]}" -o data.train=counts.txt >out 2>err </dev/null
     check_match "'$counts' is not taken for a header without a word" \
-        "^skein: warning: counts\.txt:1:1: this line looks like the counts of \
-a header, and is read as a point; the file has [0-9]+ labels and [0-9]+ \
+        "^skein: warning: counts\.txt:1:1: this line looks like a header, but \
+is read as a point; the file has [0-9]+ labels and [0-9]+ \
 features with it; " err
 done
 { cat headless.txt && echo '9999,3 5:1'; } >stray.txt
@@ -176,14 +177,14 @@ rm -rf new
 "${training[@]}" -o data.train=stray.txt >out 2>err </dev/null
 check_match "a label far beyond all others is told" "^skein: warning: \
 stray\.txt:601:1: label 9999 is far beyond those of all other lines, which end \
-at $greatest, and the model gets 10000 labels for it; " err
+at $greatest, and makes the model have 10000 labels; " err
 rm -rf new
 "$skein" check tiny.yaml --data -o data.train=stray.txt >out 2>err
 check_match "check --data tells that, too" \
     "^skein: warning: stray\.txt:601:1: " err
 { cat headless.txt && echo '2000000000 5:1'; } >far.txt
 data "a label that would make gigabytes is refused" far.txt \
-    ":601:1: label 2000000000 is far beyond*or begin the file with a line *"
+    ":601:1: label 2000000000 is far beyond*begin the file with a line *"
 
 printf '4 10 20\n1 2:1\n 7\n19 \n3 5:1\n' >odd.txt
 odd=(-o data.train=odd.txt -o data.test=odd.txt)
@@ -312,8 +313,9 @@ fallback() {
     "$skein" train tiny.yaml --resume -o checkpoint.path=hurt --json \
         >hurt.json 2>hurt.err
     check_match "$1: an older one is used, with a warning" \
-        "^skein: warning: batch [0-9]+ is used; 1 newer refused, the newest \
-because: hurt/$newest/$3; an older checkpoint is used\$" hurt.err
+        "^skein: warning: using the checkpoint of batch [0-9]+; 1 newer \
+refused, the newest because: hurt/$newest/$3; an older checkpoint is used\$" \
+        hurt.err
     check_equal "  and the run ends the same" "$(sha_of hurt.json)" \
         "$(sha_of unix.json)"
 }
@@ -386,12 +388,12 @@ check_equal "  is said before anything is written" "$(ls -d new 2>&1)" \
     "ls: cannot access 'new': No such file or directory"
 : >file
 refused "a file where the folder should be" 73 \
-    "file: cannot create the folder: file is a file; choose a path through \
-folders, or move that file away" "$skein" train tiny.yaml \
+    "file: cannot create the folder: file is a file; choose another path, or \
+move that file away" "$skein" train tiny.yaml \
     -o checkpoint.path=file
 refused "a file on the way to the folder" 73 \
-    "file/run: cannot create the folder: file is a file; choose a path through \
-folders, or move that file away" "$skein" train tiny.yaml \
+    "file/run: cannot create the folder: file is a file; choose another path, \
+or move that file away" "$skein" train tiny.yaml \
     -o checkpoint.path=file/run
 check_equal "  before the run is announced" "$(grep -c start out)" 0
 refused "a name that is too long" 73 "*: File name too long; choose shorter \
@@ -426,14 +428,15 @@ then
     at_exit "umount '$work/full' 2>/dev/null"
     check "a full disk at the end of a run fails it" seen 74 \
         "checkpointer (in its handler of 'chunk'): full/run/.tmp-*safetensors: \
-cannot reserve its length: No space left on device; make room, or choose \
-another disk; no batch of this run is saved yet: all of it may be lost" \
+cannot reserve its length: No space left on device; free some space, or \
+choose another disk; no batch of this run is saved yet, so all of it may be \
+lost" \
         "$skein" train tiny.yaml -o checkpoint.path=full/run -o train.epochs=1
     "$skein" train tiny.yaml -o checkpoint.path=full/two -o train.epochs=2 \
         >two.out 2>two.err </dev/null
     check_match "  and before the end it says that nothing is kept yet" \
-        "No space left on device; make room, or choose another disk; no batch \
-of this run is saved yet: all of it may be lost$" two.err
+        "No space left on device; free some space, or choose another disk; \
+no batch of this run is saved yet, so all of it may be lost$" two.err
     rm -rf full/*
     seq -f '%g 1:1 2:0.5 3:0.25' 0 20 >full/small.txt
     head -c 1m /dev/zero >full/filler 2>filler.log
@@ -458,8 +461,8 @@ written: No space left on device; free some space, *" \
     head -c 2m /dev/zero >full/filler 2>filler.log
     wait_until 100 grep -q "No space left" full.err
     check_match "a full disk during a run is a warning" "^skein: warning: \
-full/run/.*: No space left on device; make room, or choose another disk; batch \
-[0-9]+ is saved$" \
+full/run/.*: No space left on device; free some space, or choose another \
+disk; batch [0-9]+ is saved$" \
         full.err
     rm full/filler
     before=$(grep -c '"event":"checkpoint"' full.json)
@@ -474,7 +477,7 @@ full/run/.*: No space left on device; make room, or choose another disk; batch \
         -o checkpoint.every_batches=1000000 >out 2>err </dev/null
     check_equal "one that is full at the end fails the run" $? 74
     check_match "  and says which batch is saved" "^skein: checkpointer .*: No \
-space left on device; make room, or choose another disk; batch $saved is \
+space left on device; free some space, or choose another disk; batch $saved is \
 saved$" err
     umount full
 else

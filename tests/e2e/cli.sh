@@ -183,7 +183,7 @@ says "eval sets nothing but data" 64 \
 trained model; there are: data.test, data.train" \
     "$skein" eval run -o train.epochs=3
 says "eval tells a missing test file" 66 \
-    "skein: gone.txt: there is no such file; check the path" \
+    "skein: gone.txt: no such file; check the path" \
     "$skein" eval run -o data.test=gone.txt
 says "eval tells what is no model" 66 \
     "skein: empty is neither a run folder nor a checkpoint; \`skein train\` \
@@ -319,8 +319,8 @@ check_equal "each line is answered at once" \
 eval "exec ${answers[1]}>&-"
 wait "${answers_PID:-}" 2>/dev/null
 says "a full disk is told once" 74 \
-    "skein: standard output: No space left on device; make room, or choose \
-another disk" \
+    "skein: standard output: No space left on device; free some space, or \
+choose another disk" \
     bash -c "\"$skein\" predict run test.txt >/dev/full"
 for _ in $(seq 20); do tail -n +2 test.txt; done |
     "$skein" predict run 2>err | head -n 1 >out
@@ -355,7 +355,7 @@ train another model, or more epochs, start a new run with another \
 checkpoint.path" \
     "$skein" train tiny.yaml --resume -o checkpoint.path=unread \
     -o train.epochs=200000
-full="standard output: not all could be written; is the disk full?"
+full="standard output: not everything could be written; is the disk full?"
 says "a run that cannot print its lines says so" 74 "skein: $full" \
     bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \
 -o train.epochs=2 >/dev/full"
@@ -378,8 +378,9 @@ says "a model file for a run folder is told" 66 \
     "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \
 train\` prints the run folder as it starts" "$skein" eval tiny.yaml
 says "a trace that cannot be written is told before the run" 73 \
-    "skein: gone/trace.json: No such file or directory; name a file that you \
-may write for the trace" "$skein" train tiny.yaml --trace gone/trace.json \
+    "skein: gone/trace.json: No such file or directory; choose a \
+file for the trace that you may write to" \
+    "$skein" train tiny.yaml --trace gone/trace.json \
     -o checkpoint.path=untraced
 check_equal "  which leaves no folder" "$(ls -d untraced 2>/dev/null)" ""
 for value in train.epochs=99999999999999999999 train.batch_rows=1000000000 \
@@ -455,7 +456,7 @@ check_equal "a stop before a run goes on again is no stop before it began" \
     "$? $(event stopped begun out)" "0 True"
 
 (timeout 20 cat train.txt >held.txt &)
-says "data from a pipe is told" 66 "skein: held.txt: is no file that stays, \
+says "data from a pipe is told" 66 "skein: held.txt: is not a regular file, \
 and data is read more than once; copy it into a file" \
     timeout 30 "$skein" train tiny.yaml -o data.train=held.txt \
     -o checkpoint.path=never

@@ -34,7 +34,7 @@ check_match "a line break in a path is printed as \\n" '^saved  a\\nb/batch' out
 check "text in quotes is what the quotes hold" test -d "run #2/latest"
 check "only these are there" test ! -e run -a ! -e a -a ! -e '"run #2"'
 says "a missing file is told in one line" 66 \
-    "skein: no\\nfile: there is no such file; check the path" \
+    "skein: no\\nfile: no such file; check the path" \
     "$skein" train tiny.yaml -o data.train="no${newline}file"
 cp test.txt "te #1.txt"
 for value in "te #1.txt" '"te #1.txt"'; do
@@ -243,8 +243,8 @@ done
 warns "check of a topology, too" \
     "plan.yaml:[0-9]+:[0-9]+: '[a-z_.1]*' is to run on core 4000" \
     "$skein" check plan.yaml
-warns "run tells it" "core 4000 of '.*' is not there" "$skein" run plan.yaml
-warns "train tells it" "core 4000 of '.*' is not there" \
+warns "run tells it" "core 4000 of '.*' does not exist" "$skein" run plan.yaml
+warns "train tells it" "core 4000 of '.*' does not exist" \
     "$skein" train cores.yaml -o train.epochs=1 -o checkpoint.path=cores
 warns "train tells more cores than there are" ".cores. of resources is 4000" \
     "$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=many \
@@ -304,8 +304,8 @@ sed -i "s/PORT/${ports[0]}/" nodes.yaml
 for name in a b; do "$skein" keygen $name.key >out 2>&1; done
 "$skein" node b nodes.yaml --wait 1 >out 2>err
 check_match "a peer's name that is unknown is told at once" \
-    "^skein: warning: node 'a': the name in $nowhere:17101 is unknown" err
-check_match "and again at the end" "a name that is unknown here" err
+    "^skein: warning: node 'a': the host name in $nowhere:17101 cannot be " err
+check_match "and again at the end" "whose host name cannot be resolved" err
 "$skein" member b nodes.yaml --wait 1 -o checkpoint.path=member >out 2>err
 check_match "a member tells it of its coordinator" \
     "^skein: warning: the coordinator's name in $nowhere:17100 is unknown" err
@@ -318,7 +318,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         -o train.epochs=9 >out 2>err
     check_equal "another's run is told as such" "$?" 77
     check_match "with its owner" \
-        "run #2: the folder is there and belongs to root" err
+        "run #2: the folder exists and belongs to root" err
 else
     skip "another's run is told as such" "needs root and setpriv"
 fi

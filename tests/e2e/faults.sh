@@ -33,7 +33,7 @@ same() { # RUN
 
 # --- numbers that are none of training ---------------------------------------
 hint="training diverged there \(lower train.optimizer.rate\), or that node \
-computes wrongly: look at its memory, or leave it out"
+computes wrongly: test its memory, or leave it out"
 for coding in f32 bf16 int8; do
     for how in nan infinite huge; do
         run=$how.$coding
@@ -46,17 +46,18 @@ for coding in f32 bf16 int8; do
             train.reduction=fast
     done
     for how in nan infinite huge; do
-        run=$how.$coding what="is not finite" reason=not_finite
+        run=$how.$coding what="with values that are not finite"
+        reason=not_finite
         if [ $how = huge ]; then
-            what="reaches (1|9.97)e\+(20|19), and never more than [0-9.e-]+ "
+            what="with values up to (1|9.97)e\+(20|19), never above [0-9.e-]+ "
             what="${what}before"
             reason=exploded
         fi
         ended "a gradient with a number that is $how ($coding)" "$run" "79 79"
-        said "$run" a "^skein: node 'b' sends output_gradient.pull of batch \
-[0-9]+ that $what; $hint$"
-        said "$run" b "^skein: node 'a': node 'b' sends output_gradient.pull \
-of batch [0-9]+ that $what; "
+        said "$run" a "^skein: node 'b' sent output_gradient.pull of batch \
+[0-9]+ $what; $hint$"
+        said "$run" b "^skein: node 'a': node 'b' sent output_gradient.pull \
+of batch [0-9]+ $what; "
         check "  and it is counted" counted "$run" a "broken['$reason'] == 1"
     done
 done
@@ -74,7 +75,7 @@ install the same version of Skein on both$"
 said newer b "^skein: node 'a' speaks another version of the link protocol; "
 check "  and it is counted" counted newer a "refused['version'] > 0"
 ended "two nodes of different runs" foreign "78 78"
-hint="stop what is left of the other run, or start both anew"
+hint="stop what is left of the other run, or start both nodes again"
 told="refused the link: it belongs to another run"
 for name in a b; do
     said foreign $name "^skein: node '[ab]' ($told|belongs to another run); \
@@ -227,17 +228,18 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as to:
 PYTHON
 attacked slow yaml strange drip,silent --for-ms 6000 --sockets 20
 ended "a drip of bytes, and silence, at a run with keys" slow "0 0"
-said slow a "refused a connection that has no key, does not speak as nodes do, \
-or is too slow"
+said slow a "refused a connection that has no key, uses another protocol, or \
+is too slow"
 check "  and it is counted" counted slow a "at['handshakes_failed_here'] > 19"
 attacked endless keyless.yaml python3 endless.py
 ended "messages without an end at a run without keys" endless "0 0"
 check_equal "  are cut" "$(cat endless.stranger)" cut
-said endless a "^skein: warning: cut a connection: a message without an end"
+said endless a "^skein: warning: closed a connection: it sent an \
+endless message"
 check "  and it is counted" counted endless a "at['connections_cut'] == 1"
 attacked garbage keyless.yaml strange random,huge --for-ms 1000 --count 40
 ended "garbage at a run without keys" garbage "0 0"
-said garbage a "^skein: warning: [0-9]+ connections came and went without a \
+said garbage a "^skein: warning: [0-9]+ connections ended without sending a \
 fragment; does something scan this port\?"
 check "  and it is counted" counted garbage a "at['connections_empty'] > 39"
 finish

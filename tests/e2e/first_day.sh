@@ -33,8 +33,8 @@ echo "  - { name: c, address: \"tcp://127.0.0.1:${ports[0]}\", key: c.key }" \
 node three a three.yaml --wait 1
 node three b three.yaml --wait 9
 ended "two nodes without a third" three "69 69"
-said three b "^skein: node 'a': waited 1 s for c .*; start all nodes again \
-when its cause is gone$"
+said three b "^skein: node 'a': waited 1 s for c .*; fix the cause, then \
+start all nodes again$"
 
 # --- of two nodes one goes on ------------------------------------------------
 # half RUN A B: node a with the options A, node b with those of B.
@@ -48,12 +48,12 @@ half() {
     node "$run" b "$run.yaml" --wait 9 -o train.epochs=9 $b
     ended "a with '$a', b with '$b'" "$run" "78 78"
     check_match "  both know why" "^skein: node '[ab]' (refused the link: it \
-was started with another of --resume and --predict|goes on with a run, \
-this one (begins anew|predicts)|begins anew, this one goes on with a \
-run|predicts, this one goes on with a run); stop all nodes, and \
-start all with --(resume|predict), or all without$" "$run.a.err"
-    said "$run" b "^skein: node 'a' (refused the link: it was started with|\
-[^,]*, this one (begins anew|predicts|goes on))"
+does not agree with this node on --resume or --predict|continues a run, \
+this one (starts a new run|predicts)|starts a new run, this one continues a \
+run|predicts, this one continues a run); stop all nodes, then start all with \
+--(resume|predict), or all without$" "$run.a.err"
+    said "$run" b "^skein: node 'a' (refused the link: it does not agree|\
+[^,]*, this one (starts|predicts|continues))"
 }
 rm -rf again.run/batch-* again.run/latest again.run/best
 half resume_a --resume ""

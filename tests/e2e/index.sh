@@ -61,9 +61,10 @@ done
 says "--probes '' is refused" \
     "skein: option --probes needs a value, found ''; lists searched per point \
 (default a twentieth)" "$skein" predict run --index --probes ''
-says "more lists than labels are refused" "skein: 1000 lists for 900 labels" \
+says "more lists than labels are refused" \
+    "skein: the index has 1000 lists for 900 labels" \
     "$skein" predict run --index --lists 1000
 says "more probes than lists are refused" \
-    "skein: 4 probes: the index has 3 lists, and a point looks into 128 at \
-most" "$skein" eval run --index --lists 3 --probes 4
+    "skein: 4 probes: the index has 3 lists, of which a point can probe at \
+most 128" "$skein" eval run --index --lists 3 --probes 4
 finish

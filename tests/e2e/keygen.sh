@@ -34,11 +34,11 @@ check "and is not said" bash -c "! grep -qF '$secret' out"
 check "nor in the public half" bash -c "! grep -qF '$secret' keys/a.key"
 
 before=$(cat keys/a.key keys/a.key_secret)
-says "a pair is never overwritten" 73 "skein: keys/a.key_secret is there \
-already, and keys are never overwritten; choose another path, or move both \
+says "a pair is never overwritten" 73 "skein: keys/a.key_secret already \
+exists, and keys are never overwritten; choose another path, or move both \
 files away" "$skein" keygen keys/a.key
 rm keys/a.key_secret
-says "nor one half" 73 "skein: keys/a.key is there already, and keys are never \
+says "nor one half" 73 "skein: keys/a.key already exists, and keys are never \
 overwritten; choose another path, or move both files away" \
     "$skein" keygen keys/a.key
 check "  and no new half stays" test ! -e keys/a.key_secret
@@ -47,15 +47,15 @@ check_equal "  the old one does" "$(cat keys/a.key)" "${before%%$'\n# '*}"
 says "a missing folder of a folder is told" 73 "skein: cannot create \
 none/at/all_secret: No such file or directory" "$skein" keygen none/at/all
 for name in "a b" a.b; do
-    says "a wrong name is told: $name" 64 "skein: a name of a node is a \
-letter, then letters, digits, '_' and '-', 64 at most" \
+    says "a wrong name is told: $name" 64 "skein: the name of a node is a \
+letter, then letters, digits, '_' and '-', at most 64 in all" \
         "$skein" keygen keys/b --name "$name"
 done
 says "a path is needed" 64 \
     "skein: skein keygen needs one more argument; use it as skein keygen PATH" \
     "$skein" keygen
 says "a full output is an error" 74 "skein: standard output: No space left on \
-device; make room, or choose another disk" \
+device; free some space, or choose another disk" \
     bash -c '"$0" keygen keys/full >/dev/full' "$skein"
 
 says "with --json it is one object" 0 "" "$skein" keygen keys/c --json

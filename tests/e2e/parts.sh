@@ -150,7 +150,7 @@ newest=$(basename "$(readlink -f three/n0/latest)")
 rm less/n2/"$newest"/manifest.json
 check "a node that has not got so far" "$skein" predict less test.txt -k 3
 check_match "  has the run go by what is whole" \
-    '^skein: warning: batch [0-9]* is used; 1 newer refused' .check
+    '^skein: warning: using the checkpoint of batch [0-9]*; 1 newer' .check
 
 # --- damage ------------------------------------------------------------------
 cp -r three damaged

@@ -207,7 +207,7 @@ check_equal "  that of its best model too" \
 check_code 73 "a folder that holds a run is refused" "$skein" train tiny.yaml \
     -o checkpoint.path=fresh
 check_equal "  with the way out" "$(head -n 1 "$work/.check")" \
-    "skein: fresh holds a run already; resume it, or choose another folder"
+    "skein: fresh already holds a run; resume it, or choose another folder"
 sed 's/path: run, //' tiny.yaml >pathless.yaml
 check_code 64 "--resume needs a path" "$skein" train pathless.yaml --resume
 check_equal "  and says how to give it" "$(head -n 1 "$work/.check")" \

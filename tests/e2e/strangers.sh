@@ -178,8 +178,8 @@ for how in $lies; do
     said "$how" b "^skein: node 'a': node 'b'"
     check "  and it is counted" counted "$how" a "sum(broken.values()) == 1"
 done
-said noise a "node 'b': a record of the unknown kind"
-said edge a "node 'b' speaks of edge 4294967295, which is none of its own"
+said noise a "node 'b': a record of unknown kind"
+said edge a "node 'b' sent a record for edge 4294967295, which it does not own"
 said number a "without credit or out of order|gives credit for"
 
 # --- a node that is asked to stop -------------------------------------------
@@ -232,9 +232,10 @@ said data a "^skein: node 'b' refused the link: it reads other data; "
 said data b "^skein: node 'a' reads other data; give both the same "
 ended "a node without a key" nokey "69 69"
 # Whoever closes first may keep the other from seeing why.
-said nokey a "refused a connection that has no key( \(no CURVE\)|, does not \
-speak as nodes do, or is too slow)"
-said nokey b "refused a connection .* asks for a key, which this node has not"
+said nokey a "refused a connection that has no key( \(no CURVE\)|, uses \
+another protocol, or is too slow)"
+said nokey b "refused a connection .* needs a key, which this node does not \
+have"
 said nokey b "waited 4 s for a "
 one "a peer that cannot be reached" far 69
 said far a "waited 2 s for b "

@@ -51,7 +51,7 @@ check_equal "a failure of produce is named" "$code $(cat err)" \
 topology '' 'at: handler, how: mute'
 run
 check_match "a failure without a sentence is named" \
-    "print \($victim, $in_total\) failed and does not say why" err
+    "print \($victim, $in_total\) failed without giving a reason" err
 topology '' 'at: open, how: fail' 'replicate: 12,'
 run --json
 check_match "of twelve replicas the one that failed, as an event, too" \
@@ -83,7 +83,7 @@ with code 0; a plug-in, or a library that it calls, must not call exit()"
 topology '' 'at: handler, how: overflow'
 run
 check_match "a stack that is full is named" \
-    "signal 11 .*in actor print \($victim, $in_total\): its stack is full" err
+    "signal 11 .*in actor print \($victim, $in_total\): its stack over" err
 check_match "the plug-in is to blame" "the fault is in ./victim.so" err
 for at in open start timer drain close; do
     topology "$([ "$at" != timer ] || echo how: rest)" "at: $at, how: segv"

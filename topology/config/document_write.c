@@ -138,7 +138,7 @@ skn_override_of(const char *key, const char *text, skn_error_t *error)
     if (file && fclose(file) == 0)
         return override;
     free(override);
-    (void)skn_fail(error, SKN_NO_MEMORY, "no room for -o %s", key);
+    (void)skn_fail(error, SKN_NO_MEMORY, "no memory for -o %s", key);
     return NULL;
 }
 

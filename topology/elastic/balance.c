@@ -79,7 +79,7 @@ skn_balance_new(uint32_t count, uint32_t least, const uint32_t *cores,
     }
     skn_balance_t *balance = calloc(1, sizeof(*balance));
     if (!balance) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a balance");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a balance");
         return NULL;
     }
     balance->count = count;

@@ -401,7 +401,7 @@ skn_harvest_new(uint32_t member_count, const skn_harvest_sum_t *before,
     }
     skn_harvest_t *harvest = calloc(1, sizeof(*harvest));
     if (!harvest) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %u members",
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %u members",
                        member_count);
         return NULL;
     }

@@ -706,7 +706,7 @@ skn_membership_new(const skn_membership_options_t *options,
     }
     skn_membership_t *membership = calloc(1, sizeof(*membership));
     if (!membership) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for %u members",
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for %u members",
                        options->count);
         return NULL;
     }

@@ -66,7 +66,7 @@ skn_idle_apply_new(const cpu_set_t *cpus, skn_error_t *error)
     if (!apply || !moved) {
         free(apply);
         free(moved);
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room to give way");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory to give way");
         return NULL;
     }
     apply->cpus = *cpus;

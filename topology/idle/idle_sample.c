@@ -311,7 +311,7 @@ skn_idle_sampler_new(const char *root, pid_t self, const cpu_set_t *cpus,
 {
     skn_idle_sampler_t *sampler = calloc(1, sizeof(*sampler));
     if (!sampler) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room to watch the machine");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory to watch the machine");
         return NULL;
     }
     (void)snprintf(sampler->root, sizeof(sampler->root), "%s", root);

@@ -30,7 +30,7 @@ skn_reader_reserve(reader_t *reader, size_t bytes)
     block_t *block = calloc(1, sizeof(*block) + bytes);
     if (!block) {
         (void)skn_problems_fail(reader->problems, SKN_NO_MEMORY,
-                                "no room for a model");
+                                "no memory for a model");
         return NULL;
     }
     block->next = reader->owned->blocks;
@@ -254,7 +254,8 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     } else if (reader.owned)
         read_file(&reader);
     else
-        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a model");
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY,
+                                "no memory for a model");
     skn_status_t status = skn_problems_error(problems, error);
     *model = reader.owned ? &reader.owned->model : NULL;
     if (status != SKN_OK)

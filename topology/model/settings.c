@@ -120,7 +120,7 @@ skn_settings_text(const skn_model_t *model, skn_error_t *error)
     if (good && bytes <= SKN_SETTINGS_BYTES_MAX)
         return text;
     free(text);
-    (void)skn_fail(error, SKN_NO_MEMORY, "no room for the settings of a run");
+    (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the settings of a run");
     return NULL;
 }
 

@@ -122,7 +122,8 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     if (!wire || !wire->names || !wire->restored || !wire->restored_at ||
         !wire->restored_on) {
         wire_free(wire);
-        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a plan");
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY,
+                                "no memory for a plan");
         return NULL;
     }
     wire->plan = plan;

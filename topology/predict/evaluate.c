@@ -161,7 +161,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
             pass(predictor, dataset, inverse, rows, &sums, evaluation, error);
         conclude(&sums, evaluation);
     } else {
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for an evaluation");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for an evaluation");
     }
     if (rows)
         skn_point_rows_fini(&rows->points);

@@ -188,7 +188,8 @@ size_layers(skn_join_t *join, skn_error_t *error)
     size_t count = join->part[0].model->layer_count;
     join->layer = calloc(count, sizeof(*join->layer));
     if (!join->layer)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu layers", count);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu layers",
+                        count);
     join->layer_count = count;
     for (size_t at = 0; at < count && status == SKN_OK; at++)
         status = size_layer(join, at, &join->layer[at], error);
@@ -420,7 +421,7 @@ open_layer(const skn_join_t *join, skn_join_layer_t *layer, skn_error_t *error)
     layer->chunk = calloc(layer->chunk_numbers, sizeof(*layer->chunk));
     layer->half = calloc(layer->chunk_numbers, sizeof(*layer->half));
     if (!layer->chunk || !layer->half)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for rows of %s",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for rows of %s",
                         layer->name);
     layer->shard =
         skn_checkpoint_shard_open(join->writer, file, piece, 2, error);

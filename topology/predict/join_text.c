@@ -14,7 +14,7 @@ static void
 set(skn_document_t *document, skn_json_text_t *text, skn_problems_t *problems)
 {
     if (text->failed)
-        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no room for a key");
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no memory for a key");
     else
         (void)skn_document_set(document, text->bytes, problems);
     skn_json_text_fini(text);
@@ -69,7 +69,7 @@ skn_join_config(const skn_join_t *join, skn_error_t *error)
         }
     }
     if (!bytes && status == SKN_OK)
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     skn_document_destroy(&document);
     skn_problems_destroy(&problems);
     return bytes;
@@ -151,7 +151,7 @@ skn_join_metadata(const skn_join_t *join, skn_json_text_t *text,
         skn_json_write(history, JSON_COMPACT | JSON_REAL_PRECISION(10));
     skn_json_text_add(text, "],\"history\":%s}", epochs ? epochs : "");
     if (status == SKN_OK && (text->failed || !epochs))
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for metadata");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for metadata");
     free(epochs);
     json_decref(history);
     return status;

@@ -29,7 +29,8 @@ make_room(skn_point_rows_t *rows, size_t room, skn_error_t *error)
     rows->feature = malloc(room * sizeof(*rows->feature));
     rows->value = malloc(room * sizeof(*rows->value));
     if (!rows->feature || !rows->value)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features", room);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
+                        room);
     rows->room = room;
     return SKN_OK;
 }

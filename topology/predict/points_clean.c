@@ -51,7 +51,7 @@ make_room(skn_points_clean_t *clean, size_t total, size_t longest,
         rows->feature = malloc(total * sizeof(*rows->feature));
         rows->value = malloc(total * sizeof(*rows->value));
         if (!rows->feature || !rows->value)
-            return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
                             total);
         rows->room = total;
     }
@@ -61,7 +61,7 @@ make_room(skn_points_clean_t *clean, size_t total, size_t longest,
     clean->key_room = 0;
     clean->key = malloc(longest * sizeof(*clean->key));
     if (!clean->key)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu features",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
                         longest);
     clean->key_room = longest;
     return SKN_OK;

@@ -68,7 +68,7 @@ skn_predictor_open(const char *path, skn_error_t *error)
     }
     skn_predictor_t *predictor = calloc(1, sizeof(*predictor));
     if (!predictor) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a predictor");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a predictor");
         return NULL;
     }
     /* Weights are verified as they are read; the moments need not be. Only if

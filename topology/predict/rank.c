@@ -73,7 +73,8 @@ look_on(void *argument)
     skn_error_t error = { 0 };
     group_t *group = calloc(1, sizeof(*group));
     skn_status_t status =
-        group ? SKN_OK : skn_fail(&error, SKN_NO_MEMORY, "no room for points");
+        group ? SKN_OK
+              : skn_fail(&error, SKN_NO_MEMORY, "no memory for points");
     while (status == SKN_OK && !atomic_load(&rank->failed)) {
         size_t first =
             (size_t)atomic_fetch_add(&rank->next, 1) * SKN_NETWORK_POINTS_MAX;
@@ -106,7 +107,7 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
                          sizeof(*rank->label));
     if (!rank->label)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for the predictions of %u points",
+                        "no memory for the predictions of %u points",
                         rank->shown);
     if (labels > EXACT_LABELS_MAX &&
         skn_predictor_index(rank->predictor, 0, 0, error) != SKN_OK)
@@ -181,7 +182,8 @@ sort_points(const rank_t *rank, skn_label_points_t *points,
     points->label_count = labels;
     points->offset = calloc((size_t)labels + 2, sizeof(*points->offset));
     if (!points->offset)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u labels", labels);
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u labels",
+                        labels);
     all(rank, points, count_point);
     for (uint32_t l = 0; l < labels; l++)
         points->offset[l + 1] += points->offset[l];
@@ -189,7 +191,7 @@ sort_points(const rank_t *rank, skn_label_points_t *points,
     points->point = malloc((total + 1) * sizeof(*points->point));
     if (!points->point)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no room for %llu examples of a ranker",
+                        "no memory for %llu examples of a ranker",
                         (unsigned long long)total);
     memmove(points->offset + 1, points->offset,
             ((size_t)labels + 1) * sizeof(*points->offset));

@@ -94,7 +94,7 @@ lay_out_all(skn_ranker_grove_t *grove, skn_error_t *error)
     grove->ready = malloc(groups * trees * sizeof(*grove->ready));
     if (!ranker->parent || !ranker->offset || !ranker->bias || !ranker->leaf ||
         !grove->group || !grove->label || !grove->ready)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %u trees",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %u trees",
                         source->tree_count);
     for (uint32_t t = 0; t < trees; t++) {
         uint32_t *label = grove->label + (size_t)t * grove->label_count;
@@ -256,9 +256,9 @@ skn_ranker_fit(skn_ranker_t *ranker, const skn_ranker_source_t *source,
     (void)pthread_cond_init(&grove.changed, NULL);
     skn_status_t status = lay_out_all(&grove, error);
     if (status == SKN_OK && grove.label_count > 0 && !grow(&grove))
-        status =
-            skn_fail(error, SKN_NO_MEMORY, "no room for a ranker of %u labels",
-                     ranker->label_count);
+        status = skn_fail(error, SKN_NO_MEMORY,
+                          "no memory for a ranker of %u labels",
+                          ranker->label_count);
     grove_fini(&grove);
     if (status != SKN_OK || ranker->node_count == 0 ||
         ranker->weight_count == 0)

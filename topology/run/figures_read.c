@@ -71,7 +71,7 @@ skn_figures_read(const json_t *event, skn_figures_t *figures,
     figures->links = calloc(figures->link_count + 1, sizeof(*figures->links));
     if (!figures->actors || !figures->links) {
         skn_figures_fini(figures);
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a report");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a report");
     }
     for (size_t k = 0; k < figures->actor_count; k++)
         read_actor(json_array_get(actors, k), &figures->actors[k]);

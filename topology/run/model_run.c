@@ -262,12 +262,12 @@ model_text(const skn_model_t *model, uint64_t train_hash, skn_error_t *error)
     FILE *file = open_memstream(&text, &bytes);
     skn_status_t status =
         file ? skn_model_write(model, file, error)
-             : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (file)
         (void)fprintf(file, SKN_RESUME_DATA "%016llx\n",
                       (unsigned long long)train_hash);
     if (file && fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (status == SKN_OK)
         return text;
     free(text);
@@ -288,7 +288,7 @@ whole_path(const char *path, skn_error_t *error)
         whole = NULL;
     free(folder);
     if (!whole)
-        skn_fail(error, SKN_NO_MEMORY, "no room for the path %.200s", path);
+        skn_fail(error, SKN_NO_MEMORY, "no memory for the path %.200s", path);
     return whole;
 }
 
@@ -313,7 +313,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     run->whole_plugin =
         calloc(model->plugin_count + 1, sizeof(*run->whole_plugin));
     if (!run->whole_plugin)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu plug-ins",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu plug-ins",
                         model->plugin_count);
     for (size_t k = 0; k < model->plugin_count; k++) {
         run->whole_plugin[k] = whole_path(model->plugins[k], error);
@@ -322,7 +322,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     }
     run->whole_node = calloc(model->node_count + 1, sizeof(*run->whole_node));
     if (!run->whole_node)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for %zu nodes",
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu nodes",
                         model->node_count);
     for (size_t k = 0; k < model->node_count; k++) {
         run->whole_node[k] = model->nodes[k];

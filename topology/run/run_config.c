@@ -49,7 +49,7 @@ config_of(const char *folder, skn_error_t *error)
                        "contains it",
                        folder);
     else if (place.run && !(text = strdup(skn_run_folder_config(place.run))))
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     skn_trained_place_fini(&place);
     return text;
 }
@@ -102,9 +102,9 @@ skn_run_config_keep(const char *folder, const skn_model_t *model,
     FILE *file = open_memstream(&text, &bytes);
     skn_status_t status =
         file ? skn_model_write(model, file, error)
-             : skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (file && fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no room for the config");
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (status == SKN_OK)
         status = skn_folder_create(folder, &descriptor, error);
     if (status == SKN_OK)

@@ -63,7 +63,7 @@ skn_topology_of(skn_spec_t **spec, skn_error_t *error)
 {
     skn_topology_t *topology = calloc(1, sizeof(*topology));
     if (!topology) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for a topology");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a topology");
         skn_spec_destroy(spec);
         return NULL;
     }
@@ -118,7 +118,7 @@ skn_topology_new(const char *yaml, const char *name,
     skn_problems_t *problems = skn_problems_new(error);
     const skn_kind_t **all = all_kinds(kinds);
     if (problems && !all)
-        skn_fail(error, SKN_NO_MEMORY, "no room for the list of kinds");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for the list of kinds");
     if (problems && all) {
         skn_document_t *document = skn_document_parse(
             yaml, strlen(yaml), name ? name : "topology", problems);

@@ -391,8 +391,8 @@ draw(const skn_spec_t *spec, void (*print)(const drawing_t *, FILE *),
     for (uint32_t k = 0; drawing.all && k < count; k++)
         drawing.all[k] = k;
     if (!drawing.group || !drawing.order || !drawing.listed || !drawing.all) {
-        status =
-            skn_fail(error, SKN_NO_MEMORY, "no room to draw %zu actors", count);
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory to draw %zu actors",
+                          count);
     } else {
         find_groups(&drawing);
         find_order(&drawing);

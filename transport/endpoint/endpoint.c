@@ -340,5 +340,7 @@ skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t number, skn_lane_t lane,
     }
     line->busy = true;
     endpoint->counts.sends_busy++;
-    return skn_fail(error, SKN_BUSY, "node %s takes no more now", peer->name);
+    return skn_fail(error, SKN_BUSY,
+                    "the socket to node %s is full; try again later",
+                    peer->name);
 }

@@ -121,12 +121,12 @@ skn_status_t skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t peer,
 /* The kinds of events. A(NAME, has a sentence, meaning). */
 #define SKN_ARRIVALS(A)                                                        \
     A(FRAGMENT, 0, "a fragment came in")                                       \
-    A(CONNECTED, 0, "our connection to the peer stands; sends may begin")      \
-    A(DISCONNECTED, 0, "our connection to the peer ended; it is redialled")    \
+    A(CONNECTED, 0, "our connection to the peer is open; sends may begin")     \
+    A(DISCONNECTED, 0, "our connection to the peer ended; dialling again")     \
     A(ROOM, 0, "a send that was SKN_BUSY may be tried again")                  \
-    A(REFUSED, 1, "the peer refused our key; it is asked again, ever later")   \
-    A(HANDSHAKE_FAILED, 1, "the peer is no Skein node, or has another key")    \
-    A(STRANGER, 1, "somebody was refused here")
+    A(REFUSED, 1, "the peer refused our key; retrying at growing intervals")   \
+    A(HANDSHAKE_FAILED, 1, "the peer is not a Skein node, or has another key") \
+    A(STRANGER, 1, "a connection was refused here")
 
 typedef enum skn_endpoint_event_kind {
 #define A(name, sentence, text) SKN_ARRIVAL_##name,
@@ -158,19 +158,19 @@ bool skn_endpoint_take(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival);
 /* Counters by reason. C(name, what it counts). */
 #define SKN_ENDPOINT_COUNTS(C)                                                 \
     C(fragments_sent, "fragments given to a socket")                           \
-    C(fragments_taken, "fragments handed up")                                  \
-    C(sends_busy, "sends that found no room")                                  \
-    C(connected, "connections of ours that stood")                             \
-    C(disconnected, "connections of ours that ended")                          \
-    C(accepted, "connections that others made")                                \
+    C(fragments_taken, "fragments passed on to the links")                     \
+    C(sends_busy, "sends that found the socket full")                          \
+    C(connected, "connections that we opened")                                 \
+    C(disconnected, "connections that we opened and that ended")               \
+    C(accepted, "connections that others opened")                              \
     C(strangers, "refused here: a key that is not in nodes:")                  \
-    C(handshakes_failed_here, "refused here: no CURVE, garbage, too slow")     \
+    C(handshakes_failed_here, "refused here: no CURVE, garbage, or too slow")  \
     C(refusals, "our key was refused by a peer")                               \
     C(handshakes_failed_there, "our handshake with a peer failed")             \
     C(malformed, "dropped: not two frames behind the routing id")              \
     C(too_large, "dropped: a frame over its limit")                            \
     C(unknown_key, "dropped: from a connection without a peer's key")          \
-    C(connections_empty, "made by others, ended, and brought nothing")         \
+    C(connections_empty, "opened by others and ended without a fragment")      \
     C(connections_cut, "cut here: an endless message")                         \
     C(connections_over, "cut here: more connections than allowed")
 

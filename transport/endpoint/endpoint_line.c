@@ -202,15 +202,15 @@ on_failed(skn_endpoint_t *endpoint, endpoint_line_t *line, uint16_t event,
         return false;
     if (!endpoint->keys)
         (void)snprintf(text, SENTENCE_BYTES,
-                       "node %s at %s does not speak as nodes without keys do: "
-                       "if it has a key, this node needs one, too (skein "
-                       "keygen)",
+                       "node %s at %s does not use the protocol of nodes "
+                       "without keys: if it has a key, this node needs one, "
+                       "too (skein keygen)",
                        peer->name, place_of(peer));
     else
         (void)snprintf(text, SENTENCE_BYTES,
                        "node %s at %s does not have the key %s: its key file "
-                       "differs from ours, or it runs without, or is another "
-                       "program",
+                       "differs from ours, it runs without a key, or it is "
+                       "another program",
                        peer->name, place_of(peer), peer->public_key);
     return arrive(line, SKN_ARRIVAL_HANDSHAKE_FAILED, text, arrival);
 }

@@ -42,12 +42,12 @@ refuse_without_keys(const char *what, const char *name, const char *address,
                     skn_error_t *error)
 {
     (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "%s%s%s is beyond loopback, and this node has no key: "
-                   "strangers could join",
+                   "%s%s%s is reachable from other machines, and this node "
+                   "has no key: strangers could join",
                    what, name, address);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
-                         "links between machines are CURVE encrypted: make a "
-                         "key for each node with skein keygen, and name it in "
+                         "links between machines are encrypted: make a key "
+                         "for each node with skein keygen, and list it under "
                          "nodes:");
 }
 
@@ -72,7 +72,8 @@ check_key(const skn_endpoint_options_t *options, size_t k, skn_error_t *error)
         (void)skn_fail(error, SKN_BAD_CONFIG,
                        "node %s has a key, and this node has none", peer->name);
         return skn_fail_hint(error, SKN_BAD_CONFIG,
-                             "make one with skein keygen, or give none a key");
+                             "make a key with skein keygen, or remove the "
+                             "keys of all nodes");
     }
     if (!options->keys)
         return SKN_OK;
@@ -82,7 +83,8 @@ check_key(const skn_endpoint_options_t *options, size_t k, skn_error_t *error)
                        "node has one",
                        peer->name);
         return skn_fail_hint(error, SKN_BAD_CONFIG,
-                             "every node needs one: skein keygen");
+                             "every node needs a key: make one with skein "
+                             "keygen");
     }
     if (strcmp(peer->public_key, skn_keys_public(options->keys)) == 0)
         return skn_fail(error, SKN_BAD_CONFIG,
@@ -190,10 +192,11 @@ check_descriptors(const skn_endpoint_t *endpoint, size_t peer_count,
         open + needed <= (size_t)limit.rlim_cur)
         return SKN_OK;
     (void)skn_fail(error, SKN_NO_MEMORY,
-                   "%zu file descriptors are needed for %zu peers, and %zu of "
+                   "%zu file descriptors are needed for %zu peers, but %zu of "
                    "%zu are in use",
                    needed, peer_count, open, (size_t)limit.rlim_cur);
-    return skn_fail_hint(error, SKN_NO_MEMORY, "ulimit -n %zu", open + needed);
+    return skn_fail_hint(error, SKN_NO_MEMORY, "raise the limit: ulimit -n %zu",
+                         open + needed);
 }
 
 static skn_status_t
@@ -260,8 +263,8 @@ open_context(skn_endpoint_t *endpoint, skn_error_t *error)
     if (endpoint->epoll >= 0 && endpoint->timer >= 0 && endpoint->kick >= 0)
         endpoint->context = zmq_ctx_new();
     if (!endpoint->context)
-        return skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ context: %s",
-                        strerror(errno));
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot create a ZeroMQ context: %s", strerror(errno));
     /* A DEALER, and two sockets of its monitor, for each lane; twice, since
      * closed ones are freed late. */
     (void)zmq_ctx_set(endpoint->context, ZMQ_MAX_SOCKETS,

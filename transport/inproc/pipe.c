@@ -52,14 +52,14 @@ skn_context_new(uint32_t socket_count, skn_error_t *error)
 {
     void *context = zmq_ctx_new();
     if (!context) {
-        skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ context: %s",
+        skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ context: %s",
                  zmq_strerror(errno));
         return NULL;
     }
     int limit = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);
     if (socket_count > (uint32_t)limit) {
         skn_fail(error, SKN_NO_MEMORY,
-                 "the topology needs %u sockets, this libzmq allows %d",
+                 "the topology needs %u sockets, but this libzmq allows %d",
                  socket_count, limit);
         zmq_ctx_term(context);
         return NULL;
@@ -87,12 +87,12 @@ socket_open(void *context, int type, skn_error_t *error)
     void *socket = zmq_socket(context, type);
     if (!socket) {
         int code = errno;
-        skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ socket: %s",
+        skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
                  zmq_strerror(code));
         if (code == EMFILE)
             skn_fail_hint(error, SKN_NO_MEMORY,
-                          "raise ulimit -n, or ZMQ_MAX_SOCKETS of a context "
-                          "of your own");
+                          "raise ulimit -n, or ZMQ_MAX_SOCKETS of a ZeroMQ "
+                          "context of your own");
         return NULL;
     }
     int unlimited = 0, linger_ms = 0;
@@ -107,7 +107,7 @@ skn_inbox_open(void *context, const char *address, skn_error_t *error)
 {
     skn_inbox_t *inbox = calloc(1, sizeof(*inbox));
     if (!inbox) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for an inbox");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for an inbox");
         return NULL;
     }
     inbox->socket = socket_open(context, ZMQ_PULL, error);
@@ -189,7 +189,7 @@ skn_outlet_open(void *context, const char *address, skn_error_t *error)
 {
     skn_outlet_t *outlet = calloc(1, sizeof(*outlet));
     if (!outlet) {
-        skn_fail(error, SKN_NO_MEMORY, "no room for an outlet");
+        skn_fail(error, SKN_NO_MEMORY, "no memory for an outlet");
         return NULL;
     }
     outlet->socket = socket_open(context, ZMQ_PUSH, error);

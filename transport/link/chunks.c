@@ -37,7 +37,7 @@ reserve_slots(skn_chunks_t *chunks, uint64_t last, skn_error_t *error)
         uint8_t **slot = calloc(count, sizeof(*slot));
         if (!slot)
             return skn_fail(error, SKN_NO_MEMORY,
-                            "no room for a stream of %zu chunks", count);
+                            "no memory for a stream of %zu chunks", count);
         for (uint64_t k = chunks->first; k < chunks->last; k++)
             slot[k & (count - 1)] = *slot_of(chunks, k);
         free(chunks->slot);
@@ -70,7 +70,7 @@ skn_chunks_reserve(skn_chunks_t *chunks, uint64_t from, uint64_t to,
             chunks->chunk_count++;
         else
             status = skn_fail(error, SKN_NO_MEMORY,
-                              "no room for %zu more bytes of a stream",
+                              "no memory for %zu more bytes of a stream",
                               SKN_STREAM_CHUNK_BYTES);
     }
     return status;

@@ -217,8 +217,8 @@ skn_fragment_read(skn_frame_t frame, size_t body_bytes,
         cursor.sound = false;
     if (!cursor.sound)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "fragment: the header is no array of %u fields as in "
-                        "docs/reference/wire.md",
+                        "fragment: the header is not an array of %u fields as "
+                        "in docs/reference/wire.md",
                         SKN_FRAGMENT_FIELDS);
     return check_body(header, body_bytes, reason, error);
 }

@@ -67,17 +67,19 @@ typedef struct skn_fragment_header {
 /* R(NAME, its name in counters, why a fragment was refused or dropped). The
  * link continues. */
 #define SKN_LINK_REASONS(R)                                                    \
-    R(HEADER, "header", "its header is no fragment header")                    \
+    R(HEADER, "header", "its header is malformed")                             \
     R(VERSION, "version", "it speaks another version of the protocol")         \
     R(TYPE, "type", "its type is unknown")                                     \
     R(BODY, "body", "its body has a wrong length for its type")                \
     R(RUN, "run", "it belongs to another run")                                 \
     R(NODE, "node", "it names another node as its sender")                     \
-    R(INCARNATION, "incarnation", "it is from or for another start of a node") \
-    R(EARLY, "early", "it came before the hello")                              \
+    R(INCARNATION, "incarnation",                                              \
+      "it is from or for an earlier start of a "                               \
+      "node")                                                                  \
+    R(EARLY, "early", "it arrived before the hello")                           \
     R(ACK, "ack", "it acknowledges what was never sent")                       \
     R(CREDIT, "credit", "it goes beyond the credit given")                     \
-    R(GAPS, "gaps", "too many gaps before it are open")                        \
+    R(GAPS, "gaps", "there are too many gaps before it")                       \
     R(DEAD, "dead", "the link is dead")
 
 typedef enum skn_link_reason {

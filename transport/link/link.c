@@ -67,10 +67,11 @@ check_options(const skn_link_options_t *options, skn_error_t *error)
     if (!options->node_name || !options->peer_name)
         return skn_fail(error, SKN_BAD_CONFIG, "link: a node has no name");
     if (options->node == options->peer)
-        return skn_fail(error, SKN_BAD_CONFIG, "link: node %u to itself",
-                        options->node);
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "link: node %u cannot link to itself", options->node);
     if (options->incarnation == 0)
-        return skn_fail(error, SKN_BAD_CONFIG, "link: no incarnation");
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "link: the node has no incarnation");
     if (options->fragment_bytes > SKN_FRAGMENT_BYTES_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "link: fragments of %zu bytes, at most %zu allowed",
@@ -115,7 +116,7 @@ skn_link_new(const skn_link_options_t *options, skn_error_t *error)
         return NULL;
     skn_link_t *link = calloc(1, sizeof(*link));
     if (!link) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a link");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a link");
         return NULL;
     }
     copy_options(link, options);
@@ -224,7 +225,8 @@ check_send(const skn_link_t *link, uint64_t byte_count, skn_error_t *error)
     }
     if (link->finish_wanted)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "the link to node '%s' was finished", link->peer_name);
+                        "the link to node '%s' is already finished",
+                        link->peer_name);
     if (byte_count == 0 || byte_count > SKN_RECORD_BYTES_MAX)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "node '%s': a record of %llu bytes, 1 to %zu allowed",

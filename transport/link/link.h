@@ -33,8 +33,8 @@
 
 /* The purpose of a run. P(NAME, number on the wire, what a node does) */
 #define SKN_LINK_PURPOSES(P)                                                   \
-    P(BEGIN, 0, "begins anew")                                                 \
-    P(RESUME, 1, "goes on with a run")                                         \
+    P(BEGIN, 0, "starts a new run")                                            \
+    P(RESUME, 1, "continues a run")                                            \
     P(PREDICT, 2, "predicts")
 
 typedef enum skn_link_purpose {

@@ -165,7 +165,7 @@ purpose_text(uint64_t purpose)
         SKN_LINK_PURPOSES(P)
 #undef P
     default:
-        return "does what this version cannot";
+        return "uses features that this version does not have";
     }
 }
 
@@ -180,7 +180,8 @@ die_of_purpose(skn_link_t *link, uint64_t other)
     (void)skn_fail(&error, SKN_BAD_CONFIG, "node '%s' %s, this one %s",
                    link->peer_name, purpose_text(other), purpose_text(own));
     (void)skn_fail_hint(&error, SKN_BAD_CONFIG,
-                        "stop all nodes, and start all with %s, or all without",
+                        "stop all nodes, then start all with %s, or all "
+                        "without",
                         is_prediction ? "--predict" : "--resume");
     skn_link_die_of(link, SKN_REFUSAL_PURPOSE, &error);
 }
@@ -241,13 +242,14 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
         link->refusal_to = header->incarnation;
         link->refusal_due = true;
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s': a hello of another start of it",
+                        "node '%s': a hello from an earlier start of that node",
                         link->peer_name);
     }
     *reason = SKN_LINK_REASON_ACK;
     if (header->ack > link->sending.sent || header->held > link->sending.sent)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s': an ack of what was never sent",
+                        "node '%s': an acknowledgement of bytes that were "
+                        "never sent",
                         link->peer_name);
     if (!link->has_run || !has_run(header)) { /* one of us has no run yet */
         bool adopts = !link->has_run && has_run(header) && header->node == 0;

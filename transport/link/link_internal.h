@@ -29,7 +29,7 @@
       "install the same version of Skein on both")                             \
     R(RUN, 2, SKN_BAD_CONFIG, "belongs to another run",                        \
       "it belongs to another run",                                             \
-      "stop what is left of the other run, or start both anew")                \
+      "stop what is left of the other run, or start both nodes again")         \
     R(CONFIG, 3, SKN_BAD_CONFIG, "runs another config",                        \
       "it runs another config", "start both with the same file")               \
     R(SCHEMAS, 4, SKN_BAD_CONFIG, "knows other messages",                      \
@@ -37,22 +37,21 @@
       "install the same version of Skein and of its plug-ins on both")         \
     R(DATA, 5, SKN_BAD_DATA, "reads other data", "it reads other data",        \
       "give both the same data files")                                         \
-    R(RESTARTED, 6, SKN_UNAVAILABLE,                                           \
-      "was started anew while this run went on",                               \
+    R(RESTARTED, 6, SKN_UNAVAILABLE, "was restarted during this run",          \
       "it remembers an earlier start of this node",                            \
-      "stop all nodes of the run and go on with --resume")                     \
-    R(RECORD, 7, SKN_BAD_MESSAGE, "sent what is no record",                    \
-      "it got what is no record from us",                                      \
-      "this is a bug or a hostile node; keep both logs")                       \
+      "stop all nodes of the run, then continue with --resume")                \
+    R(RECORD, 7, SKN_BAD_MESSAGE, "sent a malformed record",                   \
+      "it received a malformed record from this node",                         \
+      "this is a bug or a hostile node: keep both logs")                       \
     R(SILENCE, 8, SKN_UNAVAILABLE, "does not answer",                          \
-      "it had no answer from us for too long",                                 \
-      "look at its log and at the network; go on with --resume")               \
+      "this node did not answer for too long",                                 \
+      "check its log and the network, then continue with --resume")            \
     R(GAVE_UP, 9, SKN_UNAVAILABLE, "gave up", "it gave up",                    \
       "its own log says why")                                                  \
     R(PURPOSE, 10, SKN_BAD_CONFIG,                                             \
-      "was started with another of --resume and --predict",                    \
-      "it was started with another of --resume and --predict",                 \
-      "stop all nodes, and start all with --resume, or all without")
+      "does not agree with this node on --resume or --predict",                \
+      "it does not agree with this node on --resume or --predict",             \
+      "stop all nodes, then start all with --resume, or all without")
 
 typedef enum skn_refusal {
 #define R(name, code, status, text, remote, hint) SKN_REFUSAL_##name = (code),

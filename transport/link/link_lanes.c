@@ -223,16 +223,16 @@ take_data(skn_link_t *link, const skn_fragment_header_t *header,
     case SKN_STRETCH_CREDIT:
         *reason = SKN_LINK_REASON_CREDIT;
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s': more bytes than it has credit for",
+                        "node '%s': sent more bytes than it has credit for",
                         link->peer_name);
     case SKN_STRETCH_GAPS:
         *reason = SKN_LINK_REASON_GAPS;
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "node '%s': more than %u gaps in its stream",
+                        "node '%s': its stream has more than %u gaps",
                         link->peer_name, SKN_STRETCHES_MAX);
     case SKN_STRETCH_FAILED:
         return skn_fail(error, SKN_NO_MEMORY,
-                        "node '%s': no room for a fragment of %zu bytes",
+                        "node '%s': no memory for a fragment of %zu bytes",
                         link->peer_name, body.bytes);
     }
     skn_link_moved(link, skn_receiving_fill(&link->receiving, &broken),

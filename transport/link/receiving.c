@@ -174,7 +174,7 @@ grow(skn_receiving_t *receiving, size_t bytes, skn_error_t *error)
     uint8_t *record = realloc(receiving->record, capacity);
     if (!record) {
         (void)skn_fail(error, SKN_NO_MEMORY,
-                       "no room for %zu bytes of a record", bytes);
+                       "no memory for %zu bytes of a record", bytes);
         return false;
     }
     receiving->record = record;
@@ -216,7 +216,7 @@ skn_receiving_fill(skn_receiving_t *receiving, skn_error_t *error)
     if (receiving->head == SKN_NEXT_RECORD_ENDED &&
         (receiving->arrived > receiving->moved || receiving->held_count > 0)) {
         (void)skn_fail(error, SKN_BAD_MESSAGE,
-                       "bytes behind the end of the stream");
+                       "bytes after the end of the stream");
         sound = break_off(receiving, error);
     }
     skn_chunks_trim(&receiving->chunks, receiving->moved);

@@ -63,8 +63,8 @@ skn_record_read(skn_frame_t bytes, skn_record_t *record, skn_wire_t *wire,
                         bytes.bytes);
     const record_form_t *form = form_of(head[0]);
     if (!form || head[1] || head[2] || head[3])
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "a record of the unknown kind %u", head[0]);
+        return skn_fail(error, SKN_BAD_MESSAGE, "a record of unknown kind %u",
+                        head[0]);
     record->kind = form->kind;
     memcpy(&record->edge, head + 4, sizeof(record->edge));
     memcpy(&record->number, head + 8, sizeof(record->number));

@@ -19,7 +19,7 @@ skn_sending_init(skn_sending_t *sending, skn_error_t *error)
     sending->flight_max = UINT64_MAX;
     sending->staging = malloc(SKN_FRAGMENT_BYTES_MAX);
     if (!sending->staging)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for a link");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a link");
     return SKN_OK;
 }
 

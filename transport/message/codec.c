@@ -35,7 +35,7 @@ skn_scratch_new(skn_error_t *error)
     }
     if (!scratch)
         (void)skn_fail(error, SKN_NO_MEMORY,
-                       "no room for encoding and decoding");
+                       "no memory for encoding and decoding");
     return scratch;
 }
 
@@ -153,23 +153,23 @@ read_header(const skn_schema_t *schema, skn_frame_t frame,
     msgpack_unpack_return rc =
         msgpack_unpack(frame.at, frame.bytes, &offset, &scratch->zone, &object);
     if (rc == MSGPACK_UNPACK_NOMEM_ERROR)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no room for its header",
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its header",
                         schema->name);
     if (rc != MSGPACK_UNPACK_SUCCESS && rc != MSGPACK_UNPACK_EXTRA_BYTES)
         return skn_fail(error, SKN_BAD_MESSAGE, "%s: the header is broken",
                         schema->name);
     if (object.type != MSGPACK_OBJECT_ARRAY || object.via.array.size == 0)
-        return skn_fail(error, SKN_BAD_MESSAGE, "the header is no array");
+        return skn_fail(error, SKN_BAD_MESSAGE, "the header is not an array");
     const msgpack_object *id = object.via.array.ptr;
     if (id->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
         return skn_fail(error, SKN_BAD_MESSAGE, "the header has no message id");
     if (id->via.u64 != schema->id)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "message id is %" PRIu64 ", %u (%s) expected",
+                        "the message id is %" PRIu64 ", expected %u (%s)",
                         id->via.u64, schema->id, schema->name);
     if (object.via.array.size != schema->field_count + 1)
         return skn_fail(
-            error, SKN_BAD_MESSAGE, "%s: %u values in the header, %zu expected",
+            error, SKN_BAD_MESSAGE, "%s: %u values in the header, expected %zu",
             schema->name, object.via.array.size, schema->field_count + 1);
     header->value = id + 1;
     return SKN_OK;
@@ -199,13 +199,13 @@ measure_run(const skn_schema_t *schema, const skn_field_t *field,
     }
     if (frame.bytes % item_bytes != 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s.%s: %zu bytes are no whole number of %zu-byte "
-                        "items",
+                        "%s.%s: %zu bytes are not a multiple of the item "
+                        "size, %zu bytes",
                         schema->name, field->name, frame.bytes, item_bytes);
     *count = frame.bytes / item_bytes;
     if (announced != *count)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s.%s: %" PRIu64 " items announced, %zu came",
+                        "%s.%s: %" PRIu64 " items announced, but %zu arrived",
                         schema->name, field->name, announced, *count);
     return SKN_OK;
 }
@@ -215,7 +215,7 @@ measure_text(const skn_schema_t *schema, const skn_field_t *field,
              const msgpack_object *value, size_t *count, skn_error_t *error)
 {
     if (value->type != MSGPACK_OBJECT_STR)
-        return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is no text",
+        return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is not a text",
                         schema->name, field->name);
     *count = value->via.str.size;
     if (*count > 0 && memchr(value->via.str.ptr, '\0', *count))
@@ -331,7 +331,7 @@ skn_decode_with(const skn_schema_t *schema, const skn_frame_t *frame,
     *message_at = NULL;
     assert(schema->field_count <= SKN_FIELDS_MAX);
     if (frame_count != frames_of(schema))
-        return skn_fail(error, SKN_BAD_MESSAGE, "%s: %zu frames, %zu expected",
+        return skn_fail(error, SKN_BAD_MESSAGE, "%s: %zu frames, expected %zu",
                         schema->name, frame_count, frames_of(schema));
     skn_status_t status =
         read_header(schema, frame[0], scratch, &header, error);

@@ -35,7 +35,7 @@ skn_coder_new(const skn_kernels_t *kernels, skn_error_t *error)
 {
     skn_coder_t *coder = calloc(1, sizeof(*coder));
     if (!coder) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a coder");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a coder");
         return NULL;
     }
     coder->kernels = kernels;
@@ -110,7 +110,7 @@ find_rows(const skn_schema_t *schema, const skn_field_t *field,
     uint64_t width = skn_field_number(columns, message);
     if (width == 0 || count % width != 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s.%s: %zu items are no whole rows of %" PRIu64,
+                        "%s.%s: %zu items are not whole rows of %" PRIu64,
                         schema->name, field->name, count, width);
     rows->columns = (size_t)width;
     rows->row_count = count / (size_t)width;
@@ -138,7 +138,7 @@ make_room(const skn_schema_t *schema, const void *message, skn_coder_t *coder,
     coder->room = malloc(bytes);
     if (!coder->room)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "%s: no room for coding %zu bytes", schema->name,
+                        "%s: no memory for coding %zu bytes", schema->name,
                         bytes);
     coder->room_bytes = bytes;
     return SKN_OK;
@@ -179,7 +179,8 @@ skn_coding_encode(const skn_schema_t *schema, const void *message,
     wire->frame_count = 0;
     if (skn_schema_lends(schema))
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s lends memory of this process: it cannot leave it",
+                        "%s lends memory of this process, so it cannot be "
+                        "sent to another one",
                         schema->name);
     skn_wire_t whole;
     skn_status_t status =
@@ -309,7 +310,7 @@ fill_kind(const skn_coder_t *coder, const skn_schema_t *schema,
         }
         if (!good)
             return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s.%s: %zu bytes are no coded run of %zu items",
+                            "%s.%s: %zu bytes are not a coded run of %zu items",
                             schema->name, field->name, frame->bytes, run.count);
     }
     return SKN_OK;

@@ -125,7 +125,7 @@ skn_pool_new(size_t idle_bytes_max, skn_error_t *error)
 {
     skn_pool_t *pool = aligned_alloc(_Alignof(skn_pool_t), sizeof(*pool));
     if (!pool) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a message pool");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a message pool");
         return NULL;
     }
     memset(pool, 0, sizeof(*pool));
@@ -350,7 +350,7 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
         size_class < CLASS_COUNT ? take_block(pool, size_class) : NULL;
     if (!payload) {
         (void)skn_fail(error, SKN_NO_MEMORY,
-                       "%s: no room for a message of %zu bytes", schema->name,
+                       "%s: no memory for a message of %zu bytes", schema->name,
                        used_bytes);
         return NULL;
     }
@@ -382,7 +382,7 @@ count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
         if (field->kind == SKN_FIELD_str) {
             const char *text = skn_field_text(field, message);
             if (!text)
-                return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is no text",
+                return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is not a text",
                                 schema->name, field->name);
             *counts++ = strnlen(text, SKN_TEXT_MAX + 1);
             continue;

@@ -61,11 +61,12 @@ check_field(const skn_schema_t *schema, const skn_field_t *field,
 {
     if (!name_is_sane(field->name))
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message %s: field %zu has no proper name",
+                        "message %s: the name of field %zu is not valid",
                         schema->name, (size_t)(field - schema->fields));
     if (field->kind >= SKN_FIELD_KIND_COUNT)
-        return skn_fail(error, SKN_BAD_CONFIG, "message %s: %s is of no kind",
-                        schema->name, field->name);
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "message %s: %s has an unknown kind", schema->name,
+                        field->name);
     if (!field->help)
         return skn_fail(error, SKN_BAD_CONFIG, "message %s: %s has no help",
                         schema->name, field->name);
@@ -81,8 +82,8 @@ check_field(const skn_schema_t *schema, const skn_field_t *field,
         bytes > schema->struct_bytes - field->offset ||
         field->offset % align_bytes != 0)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message %s: %s does not lie in its struct",
-                        schema->name, field->name);
+                        "message %s: %s is outside of its struct", schema->name,
+                        field->name);
     return SKN_OK;
 }
 
@@ -118,8 +119,8 @@ check_helper(const skn_schema_t *schema, const skn_coded_field_t *coded,
     if (!name || (field && field->kind == kind))
         return SKN_OK;
     return skn_fail(error, SKN_BAD_CONFIG,
-                    "message %s: the rows of %s are those of %s, which is no "
-                    "field of kind %s",
+                    "message %s: the rows of %s are given by %s, which is not "
+                    "a field of kind %s",
                     schema->name, coded->name, name, kind_name);
 }
 
@@ -138,12 +139,12 @@ check_coded(const skn_schema_t *schema, const skn_coded_field_t *coded,
     };
     if (coded->kind >= SKN_CODED_KIND_COUNT)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message %s: %s is coded in no way that there is",
-                        schema->name, coded->name);
+                        "message %s: %s has an unknown coding", schema->name,
+                        coded->name);
     const skn_field_t *field = skn_field_named(schema, coded->name);
     if (!field || field->kind != kinds[coded->kind].kind)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message %s: %s is coded as %s, but is no field of "
+                        "message %s: %s is coded as %s, but is not a field of "
                         "kind %s",
                         schema->name, coded->name, kinds[coded->kind].name,
                         kinds[coded->kind].kind_name);
@@ -172,10 +173,10 @@ skn_schema_check(const skn_schema_t *schema, skn_error_t *error)
 {
     if (!name_is_sane(schema->name))
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message id %u has no proper name", schema->id);
+                        "the name of message id %u is not valid", schema->id);
     if (schema->id == 0 || schema->id > SKN_MESSAGE_ID_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "message %s: id %u is not within 1 and %u",
+                        "message %s: id %u is not between 1 and %u",
                         schema->name, schema->id, SKN_MESSAGE_ID_MAX);
     if (schema->field_count > SKN_FIELDS_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
@@ -342,7 +343,7 @@ validate_text(const skn_schema_t *schema, const skn_field_t *field,
               const char *text, skn_error_t *error)
 {
     if (!text)
-        return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is no text",
+        return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is not a text",
                         schema->name, field->name);
     size_t bytes = strnlen(text, (size_t)field->max + 1);
     if (bytes > field->max)

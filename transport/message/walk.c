@@ -80,7 +80,7 @@ read_token(const uint8_t *bytes, size_t byte_count, size_t *offset,
                         start);
     if (!token->allowed)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "header byte %zu: 0x%02x is no msgpack", start,
+                        "header byte %zu: 0x%02x is not valid msgpack", start,
                         bytes[start]);
     size_t at = start + 1;
     if (token->length_bytes > byte_count - at)
@@ -138,7 +138,6 @@ skn_walk_check(const void *header, size_t byte_count, skn_error_t *error)
     } while (depth > 0);
     if (offset != byte_count)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "header: %zu bytes behind its end",
-                        byte_count - offset);
+                        "header: %zu bytes after its end", byte_count - offset);
     return SKN_OK;
 }

@@ -55,8 +55,7 @@ skn_address_read(const char *text, bool any_port, skn_address_t *address,
 {
     memset(address, 0, sizeof(*address));
     if (strncmp(text, SCHEME, strlen(SCHEME)) != 0)
-        return not_an_address(text, "only " SCHEME " leads from node to node",
-                              error);
+        return not_an_address(text, "nodes only connect over " SCHEME, error);
     const char *host = text + strlen(SCHEME);
     const char *colon = strrchr(host, ':');
     if (!colon || strlen(text) >= sizeof(address->text))
@@ -73,7 +72,7 @@ skn_address_read(const char *text, bool any_port, skn_address_t *address,
         return not_an_address(text, "the port is a number from 1 to 65535",
                               error);
     if (!any_port && strcmp(address->host, "*") == 0)
-        return not_an_address(text, "* can be bound, but not be dialled",
+        return not_an_address(text, "* can be listened at, but not dialled",
                               error);
     (void)snprintf(address->text, sizeof(address->text), "%s", text);
     address->ipv6 = has_brackets;

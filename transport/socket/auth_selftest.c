@@ -40,8 +40,8 @@ judge(uint16_t event, uint32_t value, const char *address, skn_error_t *error)
                        "as it should (event %#x, %u)",
                        address, event, value);
     return skn_fail_hint(error, SKN_UNAVAILABLE,
-                         "nodes do not run like this; look at libzmq with "
-                         "skein doctor");
+                         "nodes do not run without working authentication: "
+                         "check libzmq with skein doctor");
 }
 
 static skn_status_t

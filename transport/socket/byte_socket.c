@@ -41,19 +41,21 @@ skn_byte_socket_cannot_listen(const char *address, int code, skn_error_t *error)
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "%s is in use by another program", address);
         return skn_fail_hint(error, SKN_UNAVAILABLE,
-                             "choose another port in nodes:, or end it");
+                             "choose another port under nodes:, or stop that "
+                             "program");
     }
     if (code == EADDRNOTAVAIL || code == ENODEV) {
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "%s is not an address of this machine", address);
         return skn_fail_hint(error, SKN_UNAVAILABLE,
-                             "ip address shows them; is this the right node?");
+                             "`ip address` lists them; is this the right "
+                             "node?");
     }
     if (code == EACCES || code == EPERM) {
         (void)skn_fail(error, SKN_NO_PERMISSION, "%s: no permission to listen",
                        address);
         return skn_fail_hint(error, SKN_NO_PERMISSION,
-                             "ports from 1024 on are free to use");
+                             "choose a port from 1024 on");
     }
     return skn_fail(error, SKN_UNAVAILABLE, "cannot listen at %s: %s", address,
                     strerror(code));
@@ -101,7 +103,7 @@ skn_byte_socket_listen_local(char *address, skn_error_t *error)
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     uint64_t number[2];
     if (getrandom(number, sizeof(number), 0) != sizeof(number)) {
-        (void)skn_fail(error, SKN_UNAVAILABLE, "no random numbers: %s",
+        (void)skn_fail(error, SKN_UNAVAILABLE, "cannot get random numbers: %s",
                        strerror(errno));
         return -1;
     }
@@ -115,7 +117,7 @@ skn_byte_socket_listen_local(char *address, skn_error_t *error)
         bind(descriptor, (struct sockaddr *)&at, bytes) == 0 &&
         listen(descriptor, BACKLOG) == 0)
         return descriptor;
-    (void)skn_fail(error, SKN_NO_MEMORY, "no local socket: %s",
+    (void)skn_fail(error, SKN_NO_MEMORY, "cannot create a local socket: %s",
                    strerror(errno));
     if (descriptor >= 0)
         (void)close(descriptor);

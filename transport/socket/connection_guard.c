@@ -173,15 +173,16 @@ handshake_failed(skn_connection_guard_t *guard, uint16_t event, uint32_t why)
     guard->refusals++;
     bool protocol = event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
     if (!guard->parts.keyed)
-        say(guard, "refused a connection that speaks otherwise, too slowly, or "
-                   "asks for a key, which this node has not");
+        say(guard, "refused a connection that uses another protocol, is too "
+                   "slow, or needs a key, which this node does not have");
     else if (protocol && why == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
         say(guard, "refused a connection that has no key (no CURVE)");
     else if (protocol && why == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
-        say(guard, "refused a connection that takes our key for another one");
+        say(guard, "refused a connection that expects another key of this "
+                   "node");
     else
-        say(guard, "refused a connection that has no key, does not speak as "
-                   "nodes do, or is too slow");
+        say(guard, "refused a connection that has no key, uses another "
+                   "protocol, or is too slow");
     (void)pthread_mutex_unlock(&guard->lock);
 }
 
@@ -198,7 +199,7 @@ accept_one(skn_connection_guard_t *guard, int descriptor)
     guard->counts.accepted++;
     if (verdict == SKN_VERDICT_OVER) {
         guard->counts.over++;
-        say(guard, "cut a connection: more than may be are open");
+        say(guard, "closed a connection: too many are open");
     }
     (void)pthread_mutex_unlock(&guard->lock);
 }
@@ -252,8 +253,8 @@ end_one(skn_connection_guard_t *guard, int descriptor)
                skn_monotonic_ms() - guard->empties_told_ms >= EMPTY_TOLD_MS) {
         guard->empties_told_ms = skn_monotonic_ms();
         say(guard,
-            "%llu connections came and went without a fragment; does something "
-            "scan this port?",
+            "%llu connections ended without sending a fragment; does "
+            "something scan this port?",
             (unsigned long long)guard->empties);
         guard->empties = 0;
     }
@@ -287,7 +288,7 @@ look(skn_connection_guard_t *guard)
         return;
     (void)pthread_mutex_lock(&guard->lock);
     guard->counts.cut += cut_count;
-    say(guard, "cut a connection: a message without an end");
+    say(guard, "closed a connection: it sent an endless message");
     (void)pthread_mutex_unlock(&guard->lock);
 }
 
@@ -333,7 +334,8 @@ skn_connection_guard_open(const skn_connection_guard_parts_t *parts,
 {
     skn_connection_guard_t *guard = calloc(1, sizeof(*guard));
     if (!guard) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a door");
+        (void)skn_fail(error, SKN_NO_MEMORY,
+                       "no memory for a connection guard");
         return NULL;
     }
     guard->parts = *parts;
@@ -347,7 +349,8 @@ skn_connection_guard_open(const skn_connection_guard_parts_t *parts,
                    : skn_thread_start(&guard->thread, NULL, door_thread, guard);
     if (code == 0)
         return guard;
-    (void)skn_fail(error, SKN_NO_MEMORY, "no thread for the authenticator: %s",
+    (void)skn_fail(error, SKN_NO_MEMORY,
+                   "cannot start the thread of the authenticator: %s",
                    strerror(code));
     if (guard->stop_event >= 0)
         (void)close(guard->stop_event);

@@ -80,11 +80,11 @@ check(skn_control_t *control, const skn_control_options_t *options,
     if (options->keys || resolved.loopback)
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "coordinator %s is beyond loopback, and has no key: "
-                   "strangers could lead the run",
+                   "coordinator %s is reachable from other machines, and has "
+                   "no key: strangers could lead the run",
                    options->address);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
-                         "make a key with skein keygen, and name it in "
+                         "make a key with skein keygen, and name it under "
                          "coordinator:");
 }
 
@@ -100,7 +100,7 @@ control_new(const skn_control_options_t *options, bool is_listener,
 {
     skn_control_t *control = calloc(1, sizeof(*control));
     if (!control) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a line");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
         return NULL;
     }
     (void)zmq_msg_init(&control->frame);
@@ -111,13 +111,14 @@ control_new(const skn_control_options_t *options, bool is_listener,
     skn_status_t status = SKN_OK;
     if (options->member_count > SKN_CLUSTER_NODES_MAX)
         status =
-            skn_fail(error, SKN_BAD_CONFIG, "%zu members, at most %u",
+            skn_fail(error, SKN_BAD_CONFIG, "%zu members, at most %u allowed",
                      options->member_count, (unsigned)SKN_CLUSTER_NODES_MAX);
     if (status == SKN_OK)
         status = check(control, options, error);
     if (status == SKN_OK && !(control->context = zmq_ctx_new()))
-        status = skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ context: %s",
-                          strerror(errno));
+        status =
+            skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ context: %s",
+                     strerror(errno));
     if (status != SKN_OK)
         skn_control_close(&control);
     return control;
@@ -210,8 +211,8 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
             "cannot listen at %s: %s", control->own.text, zmq_strerror(code));
         return skn_fail_hint(error, error->status, "%s",
                              code == EADDRINUSE
-                                 ? "is a coordinator of this run there "
-                                   "already? or choose another port"
+                                 ? "stop another coordinator of this run "
+                                   "there, or choose another port"
                                  : "is this the right machine?");
     }
     if (!skn_socket_get(control->socket, ZMQ_LAST_ENDPOINT, control->bound,
@@ -329,7 +330,8 @@ send_to(skn_control_t *control, const control_connection_t *connection,
                    ZMQ_SNDMORE) &&
                put(control->socket, frame.at, frame.bytes, 0);
     return sent ? SKN_OK
-                : skn_fail(error, SKN_BUSY, "nobody takes a message now");
+                : skn_fail(error, SKN_BUSY,
+                           "no connection can take a message now");
 }
 
 skn_status_t

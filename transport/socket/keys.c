@@ -90,7 +90,7 @@ skn_keys_new(skn_error_t *error)
 {
     skn_keys_t *keys = keys_alloc(error);
     if (keys && zmq_curve_keypair(keys->public_key, keys->secret_key) != 0) {
-        skn_fail(error, SKN_UNAVAILABLE, "libzmq makes no key pair: %s",
+        skn_fail(error, SKN_UNAVAILABLE, "libzmq cannot make a key pair: %s",
                  zmq_strerror(errno));
         skn_keys_destroy(&keys);
     }
@@ -133,7 +133,8 @@ path_of_secret(const char *path, char secret[PATH_MAX], skn_error_t *error)
     int bytes = snprintf(secret, PATH_MAX, "%s" SKN_KEY_SECRET_SUFFIX, path);
     if (path[0] && bytes < PATH_MAX)
         return SKN_OK;
-    return skn_fail(error, SKN_USAGE, "a path of %zu letters for a key",
+    return skn_fail(error, SKN_USAGE,
+                    "the path of a key file has %zu bytes, which is too long",
                     strlen(path));
 }
 
@@ -142,7 +143,7 @@ cannot_create(const char *path, int code, skn_error_t *error)
 {
     if (code == EEXIST) {
         skn_fail(error, SKN_CANNOT_CREATE,
-                 "%s is there already, and keys are never overwritten", path);
+                 "%s already exists, and keys are never overwritten", path);
         return skn_fail_hint(error, SKN_CANNOT_CREATE,
                              "choose another path, or move both files away");
     }
@@ -260,8 +261,8 @@ skn_keys_make(const char *path, const char *name,
     skn_status_t status = path_of_secret(path, secret, error);
     if (status == SKN_OK && name && !skn_name_good(name))
         status = skn_fail(error, SKN_USAGE,
-                          "a name of a node is a letter, then letters, "
-                          "digits, '_' and '-', %u at most",
+                          "the name of a node is a letter, then letters, "
+                          "digits, '_' and '-', at most %u in all",
                           SKN_NAME_MAX);
     if (status != SKN_OK)
         return status;
@@ -296,7 +297,7 @@ skn_key_save_public(const char *path, const char *name, const char *public_key,
     char text[SKN_KEY_FILE_BYTES_MAX];
     skn_keys_t half = { 0 };
     if (!skn_key_good(public_key))
-        return skn_fail(error, SKN_BAD_CONFIG, "the key of %.64s is none",
+        return skn_fail(error, SKN_BAD_CONFIG, "the key of %.64s is not valid",
                         name);
     (void)memcpy(half.public_key, public_key, SKN_KEY_TEXT_BYTES);
     print_file(text, &half, name, false);
@@ -316,8 +317,8 @@ cannot_open(const char *path, int code, skn_error_t *error)
                         "%s: %s", path, strerror(code));
     skn_fail(error, SKN_NO_INPUT, "%s: no such key file", path);
     return skn_fail_hint(error, SKN_NO_INPUT,
-                         "skein keygen PATH makes a key; the secret half "
-                         "stays on the node that it is of");
+                         "make a key with skein keygen PATH; its secret half "
+                         "stays on its node");
 }
 
 /* Refuses a secret file that other users can read. */
@@ -329,14 +330,14 @@ check_mode(const char *path, const struct stat *facts, skn_error_t *error)
                  "%s belongs to user %u, this process runs as user %u", path,
                  (unsigned)facts->st_uid, (unsigned)geteuid());
         return skn_fail_hint(error, SKN_NO_PERMISSION,
-                             "a secret key belongs to who uses it: chown it, "
-                             "or make one of your own with skein keygen");
+                             "a secret key must belong to its user: chown "
+                             "it, or make your own with skein keygen");
     }
     if ((facts->st_mode & 077) == 0)
         return SKN_OK;
     skn_fail(error, SKN_NO_PERMISSION,
-             "%s may be read by others (mode %04o): its secret is none", path,
-             (unsigned)facts->st_mode & 07777);
+             "%s can be read by others (mode %04o), so its key is not secret",
+             path, (unsigned)facts->st_mode & 07777);
     return skn_fail_hint(error, SKN_NO_PERMISSION, "chmod 600 %.200s", path);
 }
 
@@ -355,7 +356,7 @@ read_file(const char *path, bool secret, char text[SKN_KEY_FILE_BYTES_MAX],
     if (fstat(file, &facts) != 0)
         status = skn_fail(error, SKN_STORAGE, "%s: %s", path, strerror(errno));
     else if (!S_ISREG(facts.st_mode))
-        status = skn_fail(error, SKN_NO_INPUT, "%s is no file", path);
+        status = skn_fail(error, SKN_NO_INPUT, "%s is not a file", path);
     else if (secret)
         status = check_mode(path, &facts, error);
     while (status == SKN_OK && bytes < SKN_KEY_FILE_BYTES_MAX) {
@@ -372,11 +373,11 @@ read_file(const char *path, bool secret, char text[SKN_KEY_FILE_BYTES_MAX],
     (void)close(file);
     if (status == SKN_OK && bytes == SKN_KEY_FILE_BYTES_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s is no key file: over %u bytes", path,
+                        "%s is not a key file: it has more than %u bytes", path,
                         SKN_KEY_FILE_BYTES_MAX - 1);
     if (status == SKN_OK && memchr(text, '\0', bytes))
-        return skn_fail(error, SKN_BAD_CONFIG, "%s is no key file: no text",
-                        path);
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s is not a key file: it is not a text", path);
     if (status == SKN_OK)
         text[bytes] = '\0';
     return status;
@@ -404,8 +405,8 @@ read_key(const char *path, unsigned number, const char *value,
     }
     sodium_memzero(found, sizeof(found)); /* no part of it is printed */
     return skn_fail(error, SKN_BAD_CONFIG,
-                    "%s:%u: a key is %d letters of Z85 in quotes", path, number,
-                    KEY_LETTERS);
+                    "%s:%u: a key is %d characters of Z85 in quotes", path,
+                    number, KEY_LETTERS);
 }
 
 /* One line of ZPL. Sections start at the margin; those other than `curve` are
@@ -456,10 +457,12 @@ load_file(const char *path, bool secret, key_file_t *file, skn_error_t *error)
     }
     if (status == SKN_OK && !file->public_key[0])
         status = skn_fail(error, SKN_BAD_CONFIG,
-                          "%s is no key file: no public-key in curve", path);
+                          "%s is not a key file: it has no public-key under "
+                          "curve",
+                          path);
     if (status == SKN_OK && secret && !file->secret_key[0])
         status = skn_fail(error, SKN_BAD_CONFIG,
-                          "%s holds no secret-key in curve", path);
+                          "%s has no secret-key under curve", path);
     sodium_memzero(text, sizeof(text));
     if (status != SKN_OK)
         sodium_memzero(file, sizeof(*file));
@@ -501,17 +504,15 @@ check_pair(const char *path, const char *public_path, const key_file_t *file,
     skn_status_t status = SKN_OK;
     if (zmq_curve_public(derived, file->secret_key) != 0 ||
         strcmp(derived, file->public_key) != 0)
-        status =
-            skn_fail(error, SKN_BAD_CONFIG,
-                     "%s is damaged: its halves do not belong together", path);
+        status = skn_fail(error, SKN_BAD_CONFIG,
+                          "%s is damaged: its two halves do not match", path);
     else if (strcmp(derived, public_key) != 0)
-        status =
-            skn_fail(error, SKN_BAD_CONFIG, "%s and %s do not belong together",
-                     public_path, path);
+        status = skn_fail(error, SKN_BAD_CONFIG, "%s and %s do not match",
+                          public_path, path);
     if (status != SKN_OK)
         skn_fail_hint(error, status,
-                      "copy both from where they were made, or make a new "
-                      "pair with skein keygen");
+                      "copy both from the machine where they were made, or "
+                      "make a new pair with skein keygen");
     return status;
 }
 

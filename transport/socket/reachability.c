@@ -151,7 +151,7 @@ skn_reachability_new(const char *const *address, uint32_t count,
 {
     skn_reachability_t *reachability = calloc(1, sizeof(*reachability));
     if (!reachability) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for addresses");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for addresses");
         return NULL;
     }
     reachability->count =

@@ -53,7 +53,7 @@ skn_resolver_new(const char *const *address, uint32_t count, skn_error_t *error)
 {
     skn_resolver_t *resolver = calloc(1, sizeof(*resolver));
     if (!resolver) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for addresses");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for addresses");
         return NULL;
     }
     for (uint32_t k = 0; k < count && k < SKN_RESOLVER_MAX; k++)

@@ -27,11 +27,11 @@ skn_socket_library(bool keyed, skn_error_t *error)
     zmq_version(&major, &minor, &patch);
     if (ZMQ_MAKE_VERSION(major, minor, patch) < LIBZMQ_MIN)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "libzmq is %d.%d.%d, and nodes need 4.3.3 or later",
+                        "libzmq is %d.%d.%d, but nodes need 4.3.3 or later",
                         major, minor, patch);
     if (keyed && zmq_has("curve") != 1)
         return skn_fail(error, SKN_UNAVAILABLE,
-                        "libzmq was built without CURVE, and nodes need it");
+                        "libzmq was built without CURVE, which nodes need");
     return SKN_OK;
 }
 
@@ -137,7 +137,7 @@ set_keys(void *socket, const skn_socket_options_t *options)
 static void
 no_socket(int code, skn_error_t *error)
 {
-    (void)skn_fail(error, SKN_NO_MEMORY, "no ZeroMQ socket: %s",
+    (void)skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
                    zmq_strerror(code));
     if (code == EMFILE)
         (void)skn_fail_hint(error, SKN_NO_MEMORY, "raise ulimit -n");
@@ -181,7 +181,7 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
         !set_number(monitor, ZMQ_LINGER, 0) ||
         TEMP_FAILURE_RETRY(zmq_socket_monitor(socket, name, events)) != 0 ||
         !skn_socket_connect(monitor, name)) {
-        (void)skn_fail(error, SKN_UNAVAILABLE, "no monitor of a socket: %s",
+        (void)skn_fail(error, SKN_UNAVAILABLE, "cannot monitor a socket: %s",
                        zmq_strerror(errno));
         (void)zmq_close(monitor);
         return NULL;

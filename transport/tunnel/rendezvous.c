@@ -23,7 +23,7 @@ skn_rendezvous_new(skn_error_t *error)
 {
     skn_rendezvous_t *rendezvous = calloc(1, sizeof(*rendezvous));
     if (!rendezvous)
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for tunnels");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for tunnels");
     return rendezvous;
 }
 

@@ -28,7 +28,7 @@ skn_stream_pair_new(int a, int b, skn_error_t *error)
 {
     skn_stream_pair_t *pair = malloc(sizeof(*pair));
     if (!pair) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for a tunnel");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a tunnel");
         return NULL;
     }
     pair->side[0] = a;

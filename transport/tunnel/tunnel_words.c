@@ -114,13 +114,14 @@ skn_tunnel_word_read(const uint8_t *bytes, size_t count,
     *word = (skn_tunnel_word_t){ 0 };
     if (count != SKN_TUNNEL_WORD_BYTES)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "a word of %zu bytes, and %u are one", count,
+                        "a tunnel word of %zu bytes, expected %u", count,
                         SKN_TUNNEL_WORD_BYTES);
     uint64_t kind = read_number(bytes + 2, 2);
     if (read_number(bytes, 2) != VERSION || kind < SKN_TUNNEL_HERE ||
         kind > SKN_TUNNEL_NONE)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "a word of another version, or of none");
+                        "a tunnel word of another version, or not a tunnel "
+                        "word");
     word->kind = (skn_tunnel_kind_t)kind;
     word->node = (uint32_t)read_number(bytes + NODE_AT, 4);
     word->number = read_number(bytes + NUMBER_AT, 8);
@@ -128,5 +129,6 @@ skn_tunnel_word_read(const uint8_t *bytes, size_t count,
     return is_whole(word)
                ? SKN_OK
                : skn_fail(error, SKN_BAD_MESSAGE,
-                          "a word with fields that its kind has not");
+                          "a tunnel word with fields that its kind does not "
+                          "have");
 }

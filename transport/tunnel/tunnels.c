@@ -119,7 +119,8 @@ skn_passage_new(skn_tunnels_t *tunnels, passage_state_t state, int descriptor,
 {
     passage_t *passage = find_room(tunnels);
     if (!passage) {
-        (void)skn_tunnels_say(tunnels, "no room for another stream beside %zu",
+        (void)skn_tunnels_say(tunnels,
+                              "no memory for another stream beside %zu",
                               tunnels->passage_max);
         skn_tunnels_add(tunnels, &tunnels->counts.full, 1);
         (void)close(descriptor);
@@ -194,8 +195,8 @@ skn_tunnels_dial(skn_tunnels_t *tunnels, uint32_t node)
             skn_resolver_is_unknown(tunnels->resolver, node))
             place->told_unknown = skn_tunnels_say(
                 tunnels,
-                "node '%s': the name in %.160s is unknown here; it is looked "
-                "up again",
+                "node '%s': the host name in %.160s cannot be resolved; still "
+                "trying",
                 place->name, place->address);
     }
     return skn_byte_socket_dial(&place->at, tunnels->service);
@@ -415,5 +416,6 @@ skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
     tunnels->has_thread = code == 0;
     return code == 0 ? SKN_OK
                      : skn_fail(error, SKN_NO_MEMORY,
-                                "no thread for tunnels: %s", strerror(code));
+                                "cannot start the thread of tunnels: %s",
+                                strerror(code));
 }

@@ -74,9 +74,9 @@ bool skn_tunnels_take(skn_tunnels_t *tunnels, char text[SKN_TUNNEL_TEXT_BYTES]);
 #define SKN_TUNNEL_COUNTS(C)                                                   \
     C(joined, "tunnels between two other nodes that were joined here")         \
     C(relayed_bytes, "that passed through them, both ways")                    \
-    C(unknown_tokens, "streams cut here: with a token that is none")           \
-    C(strangers, "connections cut here: no node speaks so, or so slowly")      \
-    C(full, "connections cut here: there was no room for another one")
+    C(unknown_tokens, "streams closed here: with an unknown token")            \
+    C(strangers, "connections closed here: another protocol, or too slow")     \
+    C(full, "connections closed here: too many were open")
 
 typedef struct skn_tunnel_counts {
 #define C(name, help) uint64_t name;

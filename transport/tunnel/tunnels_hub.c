@@ -125,7 +125,7 @@ skn_hub_greet(skn_tunnels_t *tunnels, passage_t *passage)
         meet(tunnels, passage, token);
         return;
     case SKN_PREFACE_NONE:
-        refuse(tunnels, passage, "that does not speak as nodes do");
+        refuse(tunnels, passage, "that uses another protocol");
         return;
     }
 }
@@ -221,8 +221,7 @@ take_word(skn_tunnels_t *tunnels, uint32_t from, bool fresh, skn_frame_t frame)
     if (fresh)
         greet(tunnels, from);
     if (skn_tunnel_word_read(frame.at, frame.bytes, &word, NULL) != SKN_OK) {
-        (void)skn_tunnels_say(tunnels,
-                              "node %s says what is no word of tunnels",
+        (void)skn_tunnels_say(tunnels, "node %s sent a malformed tunnel word",
                               tunnels->place[from].name);
         return;
     }

@@ -23,7 +23,7 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
 {
     if (options->node_count > SKN_CLUSTER_NODES_MAX ||
         options->node >= options->node_count)
-        return skn_fail(error, SKN_BAD_CONFIG, "%u nodes, at most %u",
+        return skn_fail(error, SKN_BAD_CONFIG, "%u nodes, at most %u allowed",
                         options->node_count, SKN_CLUSTER_NODES_MAX);
     for (uint32_t k = 0; k < options->node_count; k++) {
         const skn_tunnel_node_t *given = &options->nodes[k];
@@ -40,7 +40,7 @@ copy_nodes(skn_tunnels_t *tunnels, const skn_tunnels_options_t *options,
         if (given->via >= options->node_count ||
             !options->nodes[given->via].address[0])
             return skn_fail(error, SKN_BAD_CONFIG,
-                            "node %s has no address, and nobody relays to it",
+                            "node %s has no address, and no node relays to it",
                             given->name);
     }
     return SKN_OK;
@@ -76,9 +76,10 @@ check_descriptors(const skn_tunnels_t *tunnels, skn_error_t *error)
         return SKN_OK;
     (void)skn_fail(error, SKN_NO_MEMORY,
                    "%zu file descriptors are needed for nodes without an "
-                   "address, and %zu are allowed",
+                   "address, but %zu are allowed",
                    needed, (size_t)limit.rlim_cur);
-    return skn_fail_hint(error, SKN_NO_MEMORY, "ulimit -n %zu", needed);
+    return skn_fail_hint(error, SKN_NO_MEMORY, "raise the limit: ulimit -n %zu",
+                         needed);
 }
 
 static skn_status_t
@@ -92,7 +93,7 @@ make_room(skn_tunnels_t *tunnels, skn_error_t *error)
         calloc(skn_tunnels_polled_max(tunnels), sizeof(struct pollfd));
     tunnels->stop_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (!tunnels->passage || !tunnels->polled || tunnels->stop_event < 0)
-        return skn_fail(error, SKN_NO_MEMORY, "no room for tunnels");
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for tunnels");
     return check_descriptors(tunnels, error);
 }
 
@@ -199,7 +200,7 @@ skn_tunnels_open(const skn_tunnels_options_t *options, skn_error_t *error)
     if (!error)
         error = &own;
     if (!tunnels) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no room for tunnels");
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for tunnels");
         return NULL;
     }
     (void)pthread_mutex_init(&tunnels->lock, NULL);

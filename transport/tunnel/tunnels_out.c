@@ -125,8 +125,7 @@ take_word(skn_tunnels_t *tunnels, uint32_t hub, skn_frame_t frame)
 {
     skn_tunnel_word_t word;
     if (skn_tunnel_word_read(frame.at, frame.bytes, &word, NULL) != SKN_OK)
-        (void)skn_tunnels_say(tunnels,
-                              "node %s says what is no word of tunnels",
+        (void)skn_tunnels_say(tunnels, "node %s sent a malformed tunnel word",
                               tunnels->place[hub].name);
     else if (word.number > 0)
         take_answer(tunnels, hub, &word);

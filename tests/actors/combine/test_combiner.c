@@ -562,18 +562,19 @@ expect_refused(const char *option, const char *value, const char *sentence)
 Test(combiner, refuses_leaves_beyond_the_tree)
 {
     expect_refused("leaf_first", "3",
-                   "combiner: leaves 3 to 5 are none of a tree of 5");
+                   "combiner: leaves 3 to 5 are outside of a tree of 5 leaves");
 }
 
 Test(combiner, refuses_more_leaves_than_the_tree_has)
 {
     expect_refused("leaf_count", "6",
-                   "combiner: leaves 1 to 6 are none of a tree of 5");
+                   "combiner: leaves 1 to 6 are outside of a tree of 5 leaves");
 }
 
 Test(combiner, refuses_to_send_two_nodes_as_one_leaf)
 {
-    expect_refused("as_leaf", "0", "combiner: 2 nodes cannot be one leaf");
+    expect_refused("as_leaf", "0",
+                   "combiner: 2 tree nodes cannot be sent as one leaf");
 }
 
 #ifndef UNDER_ADDRESS_SANITIZER
@@ -595,6 +596,6 @@ Test(combiner, too_little_memory_is_told)
     probe_run();
     cr_expect_eq(probe.status, SKN_NO_MEMORY);
     cr_expect_str_eq(probe.error.text,
-                     "combiner: no room for the parts of 128 batches");
+                     "combiner: no memory for the parts of 128 batches");
 }
 #endif

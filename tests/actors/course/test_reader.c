@@ -245,12 +245,13 @@ Test(reader, other_data_than_those_of_the_source_are_refused)
     skn_error_t error = { 0 };
     cr_expect_eq(run_beside(other, &error), SKN_BAD_DATA);
     cr_expect(strstr(error.text, "reader (in its handler of 'issue'): the "
-                                 "training or test file is not that of the "
-                                 "source (hash "),
+                                 "training or test file differs from that of "
+                                 "the source (hash "),
 
               "%s", error.text);
     cr_expect_str_eq(error.hint,
-                     "every node needs the same files: copy them again");
+                     "every node needs the same files: copy them again from "
+                     "the source's node");
 }
 
 /* --- alone ---------------------------------------------------------------- */
@@ -363,12 +364,12 @@ expect_refused(uint64_t batch, uint32_t purpose, const char *says)
 Test(reader, batches_that_are_not_there_are_refused)
 {
     expect_refused(0, SKN_PURPOSE_TEST,
-                   "reader: there is no batch 0 for purpose 2");
+                   "reader: batch 0 for purpose 2 does not exist");
     expect_refused(9, SKN_PURPOSE_VALIDATE,
-                   "reader: there is no batch 9 for purpose 1");
+                   "reader: batch 9 for purpose 1 does not exist");
     expect_refused(UINT64_MAX, SKN_PURPOSE_VALIDATE,
-                   "reader: there is no batch 18446744073709551615 for "
-                   "purpose 1");
+                   "reader: batch 18446744073709551615 for purpose 1 does "
+                   "not exist");
 }
 
 Test(reader, the_hash_is_of_both_files)

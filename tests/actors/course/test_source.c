@@ -410,9 +410,9 @@ Test(source, a_batch_that_is_not_in_flight_is_refused)
     probe.start = start_with_nonsense;
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
-    cr_expect(
-        strstr(probe.error.text, "batch 3 was applied and is not in flight"),
-        "%s", probe.error.text);
+    cr_expect(strstr(probe.error.text,
+                     "batch 3 was reported applied but is not in flight"),
+              "%s", probe.error.text);
 }
 
 Test(source, a_missing_file_is_named)

@@ -295,13 +295,15 @@ SPOIL(short_sum, partition->sum.count--)
 Test(hidden, shares_that_do_not_fit_are_refused)
 {
 #define OF "output_gradient of shard 1, batch 3: "
-    expect_refused(fewer_rows, OF "rows or columns of another slice");
-    expect_refused(other_slice, OF "rows or columns of another slice");
-    expect_refused(short_pull, OF "pull has the wrong size");
-    expect_refused(no_node, OF "pull has the wrong size");
-    expect_refused(short_push, OF "push has the wrong size");
-    expect_refused(odd_change, OF "changed has the wrong size");
-    expect_refused(other_loss, OF "another loss than that of shard 0");
+    expect_refused(fewer_rows, OF "its rows or columns belong to another "
+                                  "slice");
+    expect_refused(other_slice, OF "its rows or columns belong to another "
+                                   "slice");
+    expect_refused(short_pull, OF "its pull has the wrong size");
+    expect_refused(no_node, OF "its pull has the wrong size");
+    expect_refused(short_push, OF "its push has the wrong size");
+    expect_refused(odd_change, OF "its `changed` has the wrong size");
+    expect_refused(other_loss, OF "its loss differs from that of shard 0");
     expect_refused(the_same_leaf,
                    "output_gradient of shard 0, batch 3: the shards together "
                    "do not cover all rows");
@@ -312,7 +314,7 @@ Test(hidden, partitions_of_other_nodes_are_refused)
     static spoil_t *const spoils[] = { other_shard, other_rows,     other_leaf,
                                        more_leaves, short_greatest, short_sum };
     for (size_t k = 0; k < sizeof(spoils) / sizeof(spoils[0]); k++)
-        expect_refused(spoils[k], OF "its partition is of other nodes");
+        expect_refused(spoils[k], OF "its partition is for other tree nodes");
 }
 
 Test(hidden, sums_that_do_not_fit_are_refused)
@@ -348,7 +350,7 @@ Test(hidden, sums_that_do_not_fit_are_refused)
     cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
                  SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
-                     "hidden_gradient of shard 4, batch 3: too many "
+                     "hidden_gradient of shard 4, batch 3: too many tree "
                      "nodes");
     one.node.count = 1;
     one.value.count = CELLS;

@@ -102,9 +102,10 @@ Test(link_guard, the_second_run_of_a_message_is_looked_at_too)
         two[COUNT - 1] = -INFINITY;
         cr_expect_eq(look(&guard, schemas[s], &error), SKN_GUARD_NOT_FINITE);
         cr_expect_str_eq(error.text,
-                         s == 2 ? "partition.sum of batch 7 that is not finite"
-                                : "output_gradient.push of batch 7 that is not "
-                                  "finite");
+                         s == 2 ? "partition.sum of batch 7 with values that "
+                                  "are not finite"
+                                : "output_gradient.push of batch 7 with "
+                                  "values that are not finite");
         two[COUNT - 1] = kept;
     }
 }
@@ -189,8 +190,8 @@ Test(link_guard, the_sentence_has_both_numbers)
     two[0] = 1e30f;
     cr_expect_eq(look(&guard, &skn_output_gradient_schema, &error),
                  SKN_GUARD_EXPLODED);
-    cr_expect_str_eq(error.text, "output_gradient.push of batch 7 that reaches "
-                                 "1e+30, and never more than 8 before");
+    cr_expect_str_eq(error.text, "output_gradient.push of batch 7 with "
+                                 "values up to 1e+30, never above 8 before");
 }
 
 Test(link_guard, a_run_that_grows_as_training_does_passes)
@@ -228,7 +229,8 @@ Test(link_guard, a_sum_of_powers_is_not_below_0)
     two[4] = -1e-30f;
     cr_expect_eq(look(&guard, &skn_partition_schema, &error),
                  SKN_GUARD_NOT_FINITE);
-    cr_expect_str_eq(error.text, "partition.sum of batch 7 that is below 0");
+    cr_expect_str_eq(error.text, "partition.sum of batch 7 with values "
+                                 "below 0");
     cr_expect_eq(look(&guard, &skn_output_gradient_schema, &error),
                  SKN_GUARD_GOOD, "push may be");
 }
@@ -245,7 +247,8 @@ Test(link_guard, losses_and_scores_are_finite)
     result.recall = (double)NAN;
     cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
                  SKN_GUARD_NOT_FINITE);
-    cr_expect_str_eq(error.text, "result.recall of batch 9 that is not finite");
+    cr_expect_str_eq(error.text, "result.recall of batch 9 with values that "
+                                 "are not finite");
     result = (skn_result_t){ .batch = 9, .loss = (double)-INFINITY };
     cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
                  SKN_GUARD_NOT_FINITE);
@@ -256,7 +259,8 @@ Test(link_guard, losses_and_scores_are_finite)
     one[1] = INFINITY;
     cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, &error),
                  SKN_GUARD_NOT_FINITE);
-    cr_expect_str_eq(error.text, "ranking.score of batch 9 that is not finite");
+    cr_expect_str_eq(error.text, "ranking.score of batch 9 with values that "
+                                 "are not finite");
 }
 
 /* Told of codings: a percentage in a warning. */

@@ -88,7 +88,7 @@ Test(link_ports, a_peer_that_does_not_take_its_answers_may_ask_so_often_only)
     size_t queued = skn_link_queued_bytes(pair.link[0]);
     cr_expect_eq(ask(SKN_LINK_QUESTIONS, &error), SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
-                     "node 'b' asks for more than 64 clocks at once");
+                     "node 'b' made more than 64 clock requests at once");
     cr_expect_eq(peers[1].records_refused[SKN_RECORD_REASON_QUESTION], 1);
     cr_expect_eq(skn_link_queued_bytes(pair.link[0]), queued);
     pair_close(&pair);

@@ -97,12 +97,14 @@ Test(shard_index, an_index_out_of_turn_is_refused)
     skn_shard_index_t keeper = keeper_of(batch, due, 2);
     cr_expect_eq(take(&keeper, pool, 9, &error), SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
-                     "an index of batch 9, that of batch 4 expected");
+                     "received an index of batch 9, but expected that of "
+                     "batch 4");
     cr_expect_eq(take(&keeper, pool, 4, &error), SKN_OK);
     cr_expect_eq(take(&keeper, pool, 4, &error), SKN_BAD_MESSAGE);
     cr_expect_eq(take(&keeper, pool, 9, &error), SKN_OK);
     cr_expect_eq(take(&keeper, pool, 14, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "an index of batch 14, none expected");
+    cr_expect_str_eq(error.text, "received an index of batch 14, but "
+                                 "expected none");
     skn_shard_index_close(&keeper); /* with what has come */
     skn_pool_destroy(&pool);
 }

@@ -79,7 +79,7 @@ Test(slicing, weights_that_are_none_are_refused)
         skn_slicing_fini(&slicing);
     }
     cr_assert_eq(make(64, 3, "3x"), SKN_BAD_CONFIG);
-    cr_expect_str_eq(error.text, "output.0: slice_weights '3x' are not those "
-                                 "of 3 slices");
+    cr_expect_str_eq(error.text, "output.0: slice_weights '3x' do not "
+                                 "describe 3 slices");
     skn_slicing_fini(&slicing);
 }

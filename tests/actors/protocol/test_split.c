@@ -108,8 +108,8 @@ Test(split, a_share_that_leaves_no_point_to_train_on_is_told_by_its_name)
     }
     cr_expect_eq(error.status, SKN_BAD_DATA);
     cr_expect_str_eq(error.text,
-                     "train.validate 0.5 holds back all points with labels of "
-                     "the training file, 1");
+                     "train.validate 0.5 would hold back all 1 training "
+                     "points with labels");
     skn_dataset_close(&dataset);
 }
 

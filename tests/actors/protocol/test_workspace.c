@@ -25,7 +25,7 @@ Test(workspace, an_array_that_cannot_be_is_a_sentence)
         char want[80];
         skn_error_t error = { 0 };
         (void)snprintf(want, sizeof(want),
-                       "no room for %zu floats of workspace", counts[k]);
+                       "no memory for %zu floats of workspace", counts[k]);
         cr_expect_null(skn_floats_new(counts[k], &error));
         cr_expect_eq(error.status, SKN_NO_MEMORY);
         cr_expect_str_eq(error.text, want);
@@ -54,8 +54,8 @@ Test(workspace, the_environment_may_name_the_kernels)
     cr_expect_null(skn_kernels_pick(&error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
     (void)snprintf(want, sizeof(want),
-                   "SKEIN_ISA=mmx: this processor or this build lacks it; "
-                   "there are %s",
+                   "SKEIN_ISA=mmx: not supported by this processor or this "
+                   "build; available: %s",
                    skn_kernels_names());
     cr_expect_str_eq(error.text, want);
     cr_expect(unsetenv("SKEIN_ISA") == 0);

@@ -99,13 +99,14 @@ Test(copy, without_one_the_rows_are_lent)
     cr_expect_eq(skn_copy_lent(&none, rows), (void *)&lent);
     cr_expect_eq(skn_copy_take(&none, &lease, &rows, &error), SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
-                     "output.1: lease of batch 8: rows that were not lent");
+                     "output.1: lease of batch 8: it returns rows that were "
+                     "not lent");
     lease.rows = NULL;
     rows = NULL;
     cr_expect_eq(skn_copy_take(&none, &lease, &rows, &error), SKN_BAD_MESSAGE);
     cr_expect_null(rows);
-    cr_expect_str_eq(error.text, "output.1: lease of batch 8: no rows for a "
-                                 "shard without a copy");
+    cr_expect_str_eq(error.text, "output.1: lease of batch 8: no rows were "
+                                 "lent to a shard without a copy");
     skn_copy_close(&none);
 }
 
@@ -128,7 +129,7 @@ expect_refused(bool bf16, const skn_lease_t *lease, const char *why)
 
 Test(copy, leases_that_do_not_fit_are_refused)
 {
-    static const char format[] = "values of another width or format";
+    static const char format[] = "its values have the wrong width or format";
     skn_rows_t lent = { .row_count = 1 };
     skn_lease_t lease = lease_of(false);
     expect_refused(true, &lease, format);
@@ -148,5 +149,5 @@ Test(copy, leases_that_do_not_fit_are_refused)
     expect_refused(false, &lease, "a row beyond the shard");
     unit[1] = ROWS - 1;
     lease.rows = &lent;
-    expect_refused(false, &lease, "rows are lent to a shard with a copy");
+    expect_refused(false, &lease, "rows were lent to a shard that has a copy");
 }

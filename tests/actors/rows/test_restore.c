@@ -216,7 +216,7 @@ Test(restore, rows_of_another_shape_or_out_of_turn_are_refused)
         cr_expect_eq(probe.status, SKN_BAD_DATA, "spoil %d", seen.spoil);
         cr_expect(strstr(probe.error.text, "up_output.0: output.weight: "),
                   "%s", probe.error.text);
-        cr_expect(strstr(probe.error.text, "none of its 5 x 3 F32 from row 0"),
+        cr_expect(strstr(probe.error.text, "expected 5 x 3 F32 from row 0"),
                   "%s", probe.error.text);
     }
     cr_expect_eq(seen.leases, 0);
@@ -246,6 +246,6 @@ Test(restore, what_was_not_asked_for_is_refused)
                      probe.error.text);
     }
     cr_expect_str_eq(probe.error.text,
-                     "up_output.0: output.weight ends at row 2");
+                     "up_output.0: output.weight ended early, at row 2");
     cr_expect_eq(seen.leases, 0);
 }

@@ -78,8 +78,9 @@ Test(rows, too_many_rows_are_a_sentence)
     cr_assert_eq(skn_rows_init(&rows, SKN_ROWS_ADAM, SKN_UNIT_MAX,
                                SKN_HIDDEN_MAX, false, &error),
                  SKN_NO_MEMORY);
-    cr_expect_str_eq(error.text, "no room for 2147483647 rows of 65536 weights "
-                                 "(1610743810 MiB): Cannot allocate memory");
+    cr_expect_str_eq(error.text,
+                     "no memory for 2147483647 rows of 65536 weights "
+                     "(1610743810 MiB): Cannot allocate memory");
     skn_rows_fini(&rows);
 }
 

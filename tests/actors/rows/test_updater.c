@@ -283,7 +283,8 @@ Test(updater, a_shard_of_no_whole_blocks_is_refused)
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_CONFIG);
     cr_expect_str_eq(probe.error.text,
-                     "up_output.0: 5 from 10 on are no whole blocks of 4");
+                     "up_output.0: 5 rows or columns from 10 on are not "
+                     "whole blocks of 4");
 }
 
 Test(updater, a_save_streams_every_tensor_to_its_end)
@@ -385,7 +386,8 @@ Test(updater, a_row_beyond_the_shard_is_refused)
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
     cr_expect(strstr(probe.error.text,
-                     "up_output.0: gradient of row 5, the shard has 5"),
+                     "up_output.0: gradient of row 5, but the shard has 5 "
+                     "rows"),
               "%s", probe.error.text);
 }
 

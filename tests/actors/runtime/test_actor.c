@@ -428,8 +428,8 @@ Test(actor, a_handler_that_fails_without_a_sentence_fails_the_run)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_DATA);
     cr_expect_str_eq(error.text,
-                     "mute.0 (in its handler of 'token') failed and does "
-                     "not say why: a data file or a checkpoint is refused "
+                     "mute.0 (in its handler of 'token') failed without "
+                     "giving a reason: a data file or a checkpoint is refused "
                      "(status 2)");
 }
 
@@ -440,7 +440,7 @@ Test(actor, an_open_that_fails_without_a_sentence_ends_the_run)
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_INTERNAL);
     cr_expect_str_eq(error.text,
-                     "closed.0 (in its open) failed and does not say why: "
+                     "closed.0 (in its open) failed without giving a reason: "
                      "unknown status (status 9999)");
 }
 

@@ -110,8 +110,8 @@ Test(crash, a_full_stack_is_told, .disabled = UNDER_SANITIZER)
 {
     char got[512];
     int status = crash_by(0, true, got, sizeof(got));
-    cr_expect(strstr(got, "signal 11 (Segmentation fault) in actor crasher.0 "
-                          "(in its start): its stack is full"),
+    cr_expect(strstr(got, "signal 11 (Segmentation fault) in actor "
+                          "crasher.0 (in its start): its stack overflowed"),
               "%s", got);
     cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
@@ -139,8 +139,8 @@ Test(crash, what_is_no_descriptor_is_refused)
     struct sigaction then, now;
     cr_assert_eq(sigaction(SIGBUS, NULL, &then), 0);
     cr_expect_eq(skn_crash_watch(-1, &error), SKN_USAGE);
-    cr_expect_str_eq(error.text, "-1 is not a file descriptor, so no crash can "
-                                 "be reported there");
+    cr_expect_str_eq(error.text, "-1 is not a file descriptor, so crashes "
+                                 "cannot be reported to it");
     cr_assert_eq(sigaction(SIGBUS, NULL, &now), 0);
     cr_expect(now.sa_handler == then.sa_handler, "a handler was installed");
 }

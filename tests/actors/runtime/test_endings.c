@@ -322,6 +322,6 @@ Test(endings, asking_again_after_the_end_is_refused, .timeout = 60)
                      "asker.0 (in its handler of 'token') sends token "
                      "after its pipes have ended");
     cr_expect_str_eq(error.hint,
-                     "what goes on asking when it is answered is a gate, and "
-                     "ends by its own word");
+                     "an actor that keeps sending when it gets answers must "
+                     "be a gate, and end its pipes itself");
 }

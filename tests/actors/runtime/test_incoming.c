@@ -180,9 +180,9 @@ Test(incoming, a_part_of_a_set_that_was_complete_is_told_as_one)
         SKN_COLLECT_GATHER;
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
-                     "gatherer.0 got token for batch 7 once more from "
-                     "repeat.0, though that was complete, and not from "
-                     "repeat.1, which has ended");
+                     "gatherer.0 got token for batch 7 again from repeat.0, "
+                     "which had already sent it, and not from repeat.1, "
+                     "which has ended");
     cr_expect_eq(flow_logs[2].count, 2);
 }
 
@@ -227,7 +227,7 @@ Test(incoming, orders_that_lie_too_far_apart_are_refused)
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_BAD_MESSAGE);
     cr_expect_str_eq(error.text,
                      "gatherer.0 waits for parts of 8 sets of token: its "
-                     "senders send in orders that lie too far apart");
+                     "senders send in orders that differ too much");
 }
 
 /* --- answers -------------------------------------------------------------- */

@@ -116,8 +116,9 @@ Test(placement, a_wrong_drawing_is_refused)
 {
     cr_expect_null(skn_placement_new("pack:0 nonsense", &error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
-    cr_expect_str_eq(error.text,
-                     "'pack:0 nonsense' is no hwloc description of a machine");
+    cr_expect_str_eq(
+        error.text,
+        "'pack:0 nonsense' is not an hwloc description of a machine");
 }
 
 Test(placement, binding_on_a_drawn_machine_does_nothing)

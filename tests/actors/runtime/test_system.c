@@ -402,7 +402,8 @@ Test(system, a_context_without_room_for_sockets_is_refused)
     flow_actors(&flow, &sink, 4, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_BROADCAST, 2, 0, 4, 4, 4);
     cr_expect_eq(flow_run(&flow, &options, &error), SKN_NO_MEMORY);
-    cr_expect_str_eq(error.text, "no ZeroMQ socket: Too many open files");
+    cr_expect_str_eq(error.text, "cannot create a ZeroMQ socket: Too many "
+                                 "open files");
     cr_expect_neq(error.hint[0], '\0');
     cr_expect_eq(zmq_ctx_term(context), 0);
 }

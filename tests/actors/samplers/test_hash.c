@@ -352,7 +352,7 @@ Test(hash, keys_that_are_too_wide_are_refused)
                  SKN_BAD_CONFIG);
     cr_expect_str_eq(error.text, "dwta: 7 functions of 3 bits make keys of 21 "
                                  "bits, at most 20 allowed");
-    cr_expect_str_eq(error.hint, "at most 6 functions a table");
+    cr_expect_str_eq(error.hint, "use at most 6 functions per table");
     skn_hash_fini(&hash);
     options.bits = 20;
     cr_expect_eq(skn_hash_init(&hash, &skn_hash_simhash, &options, &error),

@@ -91,7 +91,7 @@ Test(log_uniform, labels_without_frequencies_are_refused)
     cr_expect_null(skn_sampler_log_uniform.open(&options, &error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
     cr_expect_str_eq(error.text,
-                     "log_uniform draws labels by how frequent they are, and "
-                     "no frequencies are given");
+                     "log_uniform draws labels by frequency, but no "
+                     "frequencies are given");
     world_fini(&world);
 }

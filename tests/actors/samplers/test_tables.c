@@ -228,8 +228,8 @@ Test(tables, draws_without_even_rows_are_refused)
     cr_expect_null(skn_sampler_simhash.open(&options, &error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
     cr_expect_str_eq(error.text,
-                     "simhash needs uniform_rows of at least 1: rows outside "
-                     "of the buckets of a sample would never be drawn");
+                     "simhash needs uniform_rows of at least 1: otherwise "
+                     "rows outside of a sample's buckets are never drawn");
     world_fini(&world);
 }
 
@@ -255,8 +255,8 @@ Test(tables, an_index_that_does_not_fit_is_refused)
                          SKN_BAD_MESSAGE, "run %d, number %zu", run, k);
             numbers[run][k] = kept;
         }
-    cr_expect_str_eq(error.text, "the index of batch 0 is not of 5 tables, 6 "
-                                 "bits and 90 rows");
+    cr_expect_str_eq(error.text, "the index of batch 0 does not have 5 "
+                                 "tables, 6 bits and 90 rows");
     skn_index_t shorter = *index;
     shorter.unit.count--;
     cr_expect_eq(subject.kind->adopt(subject.sampler, &shorter, &error),

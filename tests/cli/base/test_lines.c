@@ -128,7 +128,7 @@ Test(lines, a_missing_file_is_told)
     skn_error_t error = { 0 };
     cr_expect_null(cli_lines_open("/nowhere/f", &error));
     cr_expect_eq(error.status, SKN_NO_INPUT);
-    cr_expect_str_eq(error.text, "/nowhere/f: there is no such file");
+    cr_expect_str_eq(error.text, "/nowhere/f: no such file");
 }
 
 Test(lines, names_are_read_in_their_order)

@@ -90,7 +90,8 @@ expect_fallback(const char *name, const char *what, size_t at)
     cr_assert_eq(skn_checkpoint_batch(checkpoint), 1, "%s %s %zu", name, what,
                  at);
     cr_assert(strstr(skn_checkpoint_warning(checkpoint),
-                     "batch 1 is used; 1 newer refused, the newest because: "),
+                     "using the checkpoint of batch 1; 1 newer refused, "
+                     "the newest because: "),
               "%s", skn_checkpoint_warning(checkpoint));
     skn_checkpoint_close(&checkpoint);
 }

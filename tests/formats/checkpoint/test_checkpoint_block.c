@@ -196,8 +196,8 @@ Test(checkpoint_block, refuses_what_lies_outside)
     (void)skn_checkpoint_read_block(checkpoint, "hidden.weight", 0, 6, 0, 1,
                                     bytes, 28, &error);
     (void)snprintf(want, sizeof(want),
-                   "%s/batch-000000000001: tensor hidden.weight: 6 x 1 at (0, "
-                   "0) is not within 5 x 7",
+                   "%s/batch-000000000001: tensor hidden.weight: 6 x 1 at "
+                   "(0, 0) is outside of 5 x 7",
                    folder);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(skn_checkpoint_read_block(checkpoint, "none", 0, 1, 0, 1,

@@ -76,8 +76,8 @@ Test(checkpoint_writer, refuses_bytes_out_of_turn_and_too_many)
     cr_expect_eq(skn_checkpoint_shard_write(shard, 0, 0, bytes, 17, &error),
                  SKN_BAD_MESSAGE);
     (void)snprintf(want, sizeof(want),
-                   "%s/.tmp-000000000001/s: tensor w: 17 "
-                   "bytes at 0, 0 of 16 are written",
+                   "%s/.tmp-000000000001/s: tensor w: 17 bytes at 0, but 0 "
+                   "of 16 are written",
                    folder);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(skn_checkpoint_shard_write(shard, 0, 0, bytes, 15, &error),
@@ -89,8 +89,8 @@ Test(checkpoint_writer, refuses_bytes_out_of_turn_and_too_many)
     cr_expect_eq(skn_checkpoint_shard_close(&shard, &error), SKN_BAD_MESSAGE);
     cr_expect_null(shard);
     (void)snprintf(want, sizeof(want),
-                   "%s/.tmp-000000000001/s: tensor w: 15 "
-                   "of 16 bytes are written",
+                   "%s/.tmp-000000000001/s: tensor w: only 15 of 16 bytes "
+                   "are written",
                    folder);
     cr_expect_str_eq(error.text, want);
     cr_expect_eq(skn_checkpoint_finish(&writer, "{}", 1, NULL, &error),
@@ -113,8 +113,8 @@ Test(checkpoint_writer, refuses_bad_names_and_pieces)
     outside.row_first = 1;
     cr_expect_null(skn_checkpoint_shard_open(writer, "s", &outside, 1, &error));
     cr_expect_eq(error.status, SKN_BAD_DATA);
-    cr_expect(strstr(error.text, "/s: tensor w: 4 x 1 at (1, 0) is no piece of "
-                                 "4 x 1"),
+    cr_expect(strstr(error.text, "/s: tensor w: 4 x 1 at (1, 0) is not a "
+                                 "piece of 4 x 1"),
               "%s", error.text);
     skn_checkpoint_shard_t *shard =
         skn_checkpoint_shard_open(writer, "s", NULL, 0, &error);

@@ -237,13 +237,13 @@ Test(held, what_must_not_be_adopted_is_refused)
                  SKN_OK);
     cr_expect_eq(skn_held_adopt(away, ID, 6, 0, bytes, byte_count, &error),
                  SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "the manifest of batch 6: the manifest is "
-                                 "that of batch 5");
+    cr_expect_str_eq(error.text, "the manifest of batch 6: the manifest "
+                                 "belongs to batch 5");
     cr_expect_eq(
         skn_held_adopt(away, OTHER_ID, 5, 0, bytes, byte_count, &error),
         SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "the manifest of batch 5 is of run 012345, "
-                                 "not of f12345");
+    cr_expect_str_eq(error.text, "the manifest of batch 5 belongs to run "
+                                 "012345, not to f12345");
     cr_expect_eq(skn_held_adopt(away, ID, 5, SKN_GENERATION_MAX + 1, bytes,
                                 byte_count, &error),
                  SKN_BAD_DATA);
@@ -259,7 +259,7 @@ Test(held, what_must_not_be_adopted_is_refused)
     cr_expect_eq(skn_held_adopt(away, ID, 5, 0, bytes, byte_count, &error),
                  SKN_CANNOT_CREATE);
     (void)snprintf(want, sizeof(want),
-                   "%s holds run f12345, and was to take a part of run 012345",
+                   "%s holds run f12345 and cannot take a part of run 012345",
                    away);
     cr_expect_str_eq(error.text, want);
     free(bytes);

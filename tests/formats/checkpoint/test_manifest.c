@@ -113,7 +113,7 @@ Test(manifest, says_what_it_refuses)
     } cases[] = {
         { "skein-checkpoint", "other", "m: no skein-checkpoint" },
         { "\"version\":1", "\"version\":2",
-          "m: version 2 is not known, only 1" },
+          "m: version 2 is not supported, only 1 is" },
         { "\"run\":\"0", "\"run\":\"G",
           "m: run, batch, metadata or files is malformed" },
         { "\"batch\":42", "\"batch\":1000000000000",
@@ -124,9 +124,9 @@ Test(manifest, says_what_it_refuses)
           "m: file a.safetensors is listed twice" },
         { "\"bytes\":100", "\"bytes\":63", "m: file 0 is malformed" },
         { "\"bytes\":100", "\"bytes\":99",
-          "m: file a.safetensors: tensor b does not lie in it" },
+          "m: file a.safetensors: tensor b is outside of it" },
         { "\"offset\":64", "\"offset\":63",
-          "m: file a.safetensors: tensor w@0,0 does not lie in it" },
+          "m: file a.safetensors: tensor w@0,0 is outside of it" },
         { "\"dtype\":\"F32\"", "\"dtype\":\"F64\"",
           "m: file a.safetensors: tensor 0 is malformed" },
         { "\"shape\":[2,3]", "\"shape\":[2,3,1]",
@@ -134,8 +134,8 @@ Test(manifest, says_what_it_refuses)
         { "\"global_shape\":[2,5]", "\"global_shape\":[2]",
           "m: file a.safetensors: tensor 0 is malformed" },
         { "\"first\":[0,0]", "\"first\":[0,3]",
-          "m: file a.safetensors: tensor w: 2 x 3 at (0, 3) is no piece of 2 "
-          "x 5" },
+          "m: file a.safetensors: tensor w: 2 x 3 at (0, 3) is not a piece of "
+          "2 x 5" },
         { "\"first\":[0,3]", "\"first\":[0,2]",
           "m: tensor w: the pieces at (0, 0) and (0, 2) overlap" },
         { "\"global_shape\":[3]", "\"global_shape\":[4]",

@@ -90,7 +90,7 @@ Test(run_folder, is_made_once_and_resumed_with_the_same_facts)
     skn_run_folder_close(&run);
     cr_expect_null(enter(false, &count, &error));
     cr_expect_eq(error.status, SKN_CANNOT_CREATE);
-    (void)snprintf(want, sizeof(want), "%s holds a run already", path);
+    (void)snprintf(want, sizeof(want), "%s already holds a run", path);
     cr_expect_str_eq(error.text, want);
     cr_expect_str_eq(error.hint, "resume it, or choose another folder");
     count = 9;
@@ -156,7 +156,8 @@ Test(run_folder, resumes_nothing_where_there_is_nothing)
     (void)snprintf(path, sizeof(path), "%s", parent);
     cr_expect_null(enter(true, NULL, &error));
     cr_expect_eq(error.status, SKN_NO_INPUT);
-    cr_expect(strstr(error.text, " holds no run to resume"), "%s", error.text);
+    cr_expect(strstr(error.text, " does not hold a run to resume"), "%s",
+              error.text);
 }
 
 Test(run_folder, takes_the_id_it_is_given)

@@ -218,9 +218,9 @@ expect_left_out(const folder_t *folder, bool built)
     cr_expect_eq(point.value[0], 1.0F, "left out before it is scaled");
     cr_expect(skn_dataset_note_unknown(info, "f.txt", &note));
     cr_expect_str_eq(note.text,
-                     "f.txt:2:1: here is the first of 2 labels and 1 feature, "
+                     "f.txt:2:1: first of 2 labels and 1 feature, "
                      "in 2 points, that the model does not have; they are left "
-                     "out; 1 point has no label left, and counts as wrong");
+                     "out; 1 point has no label left and counts as wrong");
     skn_dataset_close(&dataset);
 }
 
@@ -270,8 +270,8 @@ Test(dataset, questions_that_cannot_be_read_are_marked_by_a_label)
         }
         cr_expect(skn_dataset_note_unread(info, "f.txt", &note));
         cr_expect_str_eq(note.text,
-                         "f.txt:2:1: here is the first of 2 lines that cannot "
-                         "be read; the answer is empty");
+                         "f.txt:2:1: first of 2 lines that cannot be read; "
+                         "the answer is empty");
         skn_dataset_close(&dataset);
     }
     /* It is no file to learn from, and its cache is not either. */
@@ -294,8 +294,8 @@ Test(dataset, what_is_odd_is_known_from_the_text_and_from_the_cache)
         cr_expect(skn_dataset_note_odd(info, "f.txt", &note));
         cr_expect_str_eq(note.text,
                          "f.txt:3:1: label 4567 is far beyond those of all "
-                         "other lines, which end at 1, and the model gets 4568 "
-                         "labels for it");
+                         "other lines, which end at 1, and makes the model "
+                         "have 4568 labels");
         skn_dataset_close(&dataset);
     }
     folder_remove(folder.path);
@@ -381,8 +381,7 @@ Test(dataset, a_source_that_is_missing_or_empty_is_refused)
     folder_t folder;
     char sentence[512];
     folder_make(&folder);
-    (void)snprintf(sentence, sizeof(sentence), "%s: there is no such file",
-                   folder.file);
+    (void)snprintf(sentence, sizeof(sentence), "%s: no such file", folder.file);
     expect_refused(folder.file, NULL, SKN_NO_INPUT, sentence);
     (void)snprintf(sentence, sizeof(sentence), "%s: is a folder, not a file",
                    folder.path);

@@ -37,8 +37,7 @@ Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
     skn_dataset_options_t options = { .cache = SKN_CACHE_PATH,
                                       .cache_path = folder.file };
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: is not a cache of Skein, "
-                   "and is not overwritten",
+                   "%s: is not a cache of Skein, so it is not overwritten",
                    folder.file);
     expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
     size_t bytes;
@@ -47,7 +46,7 @@ Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
     free(text);
     options.cache_path = folder.path;
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: is not a cache of Skein, and is not overwritten",
+                   "%s: is not a cache of Skein, so it is not overwritten",
                    folder.path);
     expect_refused(folder.file, &options, SKN_CANNOT_CREATE, sentence);
     options.cache_path = "/nonexistent/folder/f.skc";
@@ -200,7 +199,7 @@ Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
     cr_assert_eq(chmod(folder.path, 0777), 0);
     cr_assert(geteuid() != 0 || seteuid(65534) == 0);
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: cannot be read, and is not overwritten: Permission "
+                   "%s: cannot be read, so it is not overwritten: Permission "
                    "denied",
                    folder.other);
     expect_refused(folder.file, &options, SKN_NO_PERMISSION, sentence);

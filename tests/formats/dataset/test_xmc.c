@@ -271,15 +271,14 @@ Test(xmc, a_header_that_disagrees_is_refused)
                         "f.txt:2:1: label 5 is out of range: "
                         "the header says 5 labels, counted from 0");
     EXPECT_FILE_REFUSED("4294967296 5 5\n",
-                        "f.txt:1:1: the header says more "
-                        "than 4294967295 points, which is the most possible");
+                        "f.txt:1:1: the header says more than 4294967295 "
+                        "points, which is the maximum");
     EXPECT_FILE_REFUSED("1 2147483648 5\n",
-                        "f.txt:1:3: the header says more "
-                        "than 2147483647 features, which is the most possible");
+                        "f.txt:1:3: the header says more than 2147483647 "
+                        "features, which is the maximum");
     EXPECT_FILE_REFUSED("1 1 99999999999999999999\n",
-                        "f.txt:1:5: the header "
-                        "says more than 2147483647 labels, which is the most "
-                        "possible");
+                        "f.txt:1:5: the header says more than 2147483647 "
+                        "labels, which is the maximum");
 }
 
 Test(xmc, files_without_points_are_refused)
@@ -474,8 +473,7 @@ Test(xmc, files_that_cannot_be_opened_have_their_own_status)
     folder_make(&folder);
     cr_expect_eq(skn_xmc_open(folder.file, NULL, &reader, &error),
                  SKN_NO_INPUT);
-    (void)snprintf(sentence, sizeof(sentence), "%s: there is no such file",
-                   folder.file);
+    (void)snprintf(sentence, sizeof(sentence), "%s: no such file", folder.file);
     cr_expect_str_eq(error.text, sentence);
     cr_expect_null(reader);
     cr_expect_eq(skn_xmc_open(folder.path, NULL, &reader, &error),

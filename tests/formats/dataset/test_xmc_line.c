@@ -147,11 +147,11 @@ Test(xmc_line, values_must_be_finite_decimal_numbers)
                    "f.txt:3:5: expected a value after the colon, found "
                    "nothing");
     expect_refused("1 7:1e39", NULL,
-                   "f.txt:3:5: value 1e39 is too large: a "
-                   "float ends at 3.4e38");
+                   "f.txt:3:5: value 1e39 is too large: the maximum of a "
+                   "float is 3.4e38");
     expect_refused("1 7:-3.5e38", NULL,
-                   "f.txt:3:5: value -3.5e38 is too "
-                   "large: a float ends at 3.4e38");
+                   "f.txt:3:5: value -3.5e38 is too large: the maximum of a "
+                   "float is 3.4e38");
 }
 
 Test(xmc_line, features_without_a_leading_space_come_with_a_hint)
@@ -170,20 +170,20 @@ Test(xmc_line, features_without_a_leading_space_come_with_a_hint)
 Test(xmc_line, bytes_that_no_text_has_are_named)
 {
     expect_refused("1 \x01:1", NULL,
-                   "f.txt:3:3: byte 0x01 does not belong "
-                   "into a data file, which is plain text");
+                   "f.txt:3:3: byte 0x01 does not belong in a data file, "
+                   "which is plain text");
     expect_refused("\xff\xfe", NULL,
-                   "f.txt:3:1: byte 0xff does not belong "
-                   "into a data file, which is plain text");
+                   "f.txt:3:1: byte 0xff does not belong in a data file, "
+                   "which is plain text");
     expect_refused("1 2:1\x7f", NULL,
-                   "f.txt:3:6: byte 0x7f does not belong "
-                   "into a data file, which is plain text");
+                   "f.txt:3:6: byte 0x7f does not belong in a data file, "
+                   "which is plain text");
     skn_error_t error = { 0 };
     skn_xmc_point_t point;
     skn_xmc_point_init(&point);
     skn_xmc_line_t line = { "1\0002", 3, NAME, 3 };
     cr_expect_eq(skn_xmc_line_parse(&line, NULL, &point, &error), SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "f.txt:3:2: byte 0x00 does not belong into a "
+    cr_expect_str_eq(error.text, "f.txt:3:2: byte 0x00 does not belong in a "
                                  "data file, which is plain text");
     skn_xmc_point_fini(&point);
 }
@@ -191,9 +191,9 @@ Test(xmc_line, bytes_that_no_text_has_are_named)
 Test(xmc_line, a_repeated_label_is_refused_at_its_second_place)
 {
     expect_refused("4,5,4 1:1", NULL,
-                   "f.txt:3:5: label 4 stands twice in this line");
+                   "f.txt:3:5: label 4 occurs twice in this line");
     expect_refused("44,4,44,04 4:1 4", NULL,
-                   "f.txt:3:9: label 4 stands twice in this line");
+                   "f.txt:3:9: label 4 occurs twice in this line");
 }
 
 Test(xmc_line, the_values_of_a_repeated_feature_add_up)
@@ -288,14 +288,14 @@ Test(xmc_line, indices_end_where_the_limits_say)
     expect_line(text, text);
     (void)snprintf(text, sizeof(text), "1 %u:1", SKN_UNIT_MAX);
     expect_refused(text, NULL,
-                   "f.txt:3:3: feature 2147483647 is out of "
-                   "range: at most 2147483646 is possible");
+                   "f.txt:3:3: feature 2147483647 is out of range: the "
+                   "maximum is 2147483646");
     expect_refused("18446744073709551616", NULL,
                    "f.txt:3:1: label 18446744073709551616 is out of range: "
-                   "at most 2147483646 is possible");
+                   "the maximum is 2147483646");
     expect_refused("99999999999999999999999999", NULL,
-                   "f.txt:3:1: label 99999999999999999999... is out of range: "
-                   "at most 2147483646 is possible");
+                   "f.txt:3:1: label 99999999999999999999... is out of "
+                   "range: the maximum is 2147483646");
 }
 
 Test(xmc_line, indices_stay_below_the_header_and_the_expected_sizes)

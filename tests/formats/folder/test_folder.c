@@ -171,8 +171,7 @@ Test(folder, names_the_path_and_the_reason_when_it_cannot_create)
     (void)snprintf(want, sizeof(want),
                    "%s: cannot create the folder: %s/f is a file", deep, path);
     cr_expect_str_eq(error.text, want);
-    cr_expect_str_eq(error.hint, "choose a path through folders, or move that "
-                                 "file away");
+    cr_expect_str_eq(error.hint, "choose another path, or move that file away");
     cr_expect_eq(skn_folder_open(deep, &made, &error), SKN_NO_INPUT);
 }
 

@@ -510,10 +510,10 @@ Test(predictor, layers_that_do_not_fit_are_refused)
     const char *fits[] = { "hidden", "middle", "output" };
     trained_make(&fixture);
     cr_expect_eq(load(&fixture, skips, 2, UINT64_MAX, &error), SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "output.weight has 5 columns, the layer below "
-                                 "has 6 units");
+    cr_expect_str_eq(error.text, "output.weight has 5 columns, but the "
+                                 "layer below has 6 units");
     cr_expect_eq(load(&fixture, lacks, 3, UINT64_MAX, &error), SKN_BAD_DATA);
-    cr_expect(strstr(error.text, "there is no tensor inner.weight"), "%s",
+    cr_expect(strstr(error.text, "tensor inner.weight is missing"), "%s",
               error.text);
     cr_expect_eq(load(&fixture, fits, 1, UINT64_MAX, &error), SKN_BAD_CONFIG);
     cr_expect_eq(load(&fixture, fits, 3, 1 << 20, &error), SKN_NO_MEMORY);
@@ -593,10 +593,10 @@ Test(predictor, an_index_has_numbers_of_its_own_and_refuses_others)
     cr_assert(predictor, "%s", error.text);
     cr_expect_eq(skn_predictor_info(predictor)->index_lists, 0);
     cr_expect_eq(skn_predictor_index(predictor, 1501, 0, &error), SKN_USAGE);
-    cr_expect_str_eq(error.text, "1501 lists for 1500 labels");
+    cr_expect_str_eq(error.text, "the index has 1501 lists for 1500 labels");
     cr_expect_eq(skn_predictor_index(predictor, 1500, 129, &error), SKN_USAGE);
-    cr_expect_str_eq(error.text, "129 probes: the index has 1500 lists, and a "
-                                 "point looks into 128 at most");
+    cr_expect_str_eq(error.text, "129 probes: the index has 1500 lists, of "
+                                 "which a point can probe at most 128");
     cr_expect_eq(skn_predictor_index(predictor, 9, 10, &error), SKN_USAGE);
     cr_expect_eq(skn_predictor_info(predictor)->index_lists, 0);
     cr_assert_eq(skn_predictor_index(predictor, 0, 0, &error), SKN_OK);

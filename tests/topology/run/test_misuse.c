@@ -345,7 +345,7 @@ static const struct {
     { "unknown_real", "skn_actor_option_real for option 'nosuch'",
       unknown_real },
     { "unknown_text", "skn_actor_option_text for option ''", unknown_text },
-    { "null_option", "skn_actor_option_text without the name of an option",
+    { "null_option", "skn_actor_option_text without an option's name",
       null_option },
     { "text_as_int",
       "skn_actor_option_int for option 'call', which is a text: use "
@@ -371,13 +371,13 @@ static const struct {
       clock_not_handled },
     { "tell_null", "skn_actor_send_event: the format is NULL", tell_null },
     { "tell_words",
-      "sends an event that is not one JSON object "
+      "sent an event that is not one JSON object "
       "on one line; it has no '{' at its start, at byte 0: not json at all",
       tell_words },
-    { "tell_two_lines", "it has more behind its object, at byte 7: {\"a\":1}",
+    { "tell_two_lines", "it has more after its object, at byte 7: {\"a\":1}",
       tell_two_lines },
     { "tell_too_much",
-      "sends an event of 70008 bytes; at most "
+      "sent an event of 70008 bytes; at most "
       "65535 are allowed",
       tell_too_much },
 };
@@ -598,7 +598,7 @@ static const struct {
     { { .name = "k", .options = no_type },
       "kind 'k': option 'o' has the unknown type 9" },
     { { .name = "k", .options = no_choice },
-      "kind 'k': option 'o' is a choice of nothing" },
+      "kind 'k': option 'o' lists no choices" },
     { { .name = "k", .options = twice },
       "kind 'k': two options are called 'o'" },
     { { .name = "k", .options = no_default },

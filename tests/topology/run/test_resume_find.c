@@ -167,16 +167,16 @@ Test(resume_find, a_damaged_newest_gives_way_and_is_told)
     cr_expect_eq(resume.batch, 8u);
     cr_expect_eq(resume.newest, 12u);
     cr_expect_eq(strncmp(resume.warning,
-                         "batch 8 is used; 1 newer refused, the newest "
-                         "because: ",
-                         54),
+                         "using the checkpoint of batch 8; 1 newer "
+                         "refused, the newest because: ",
+                         70),
                  0, "%s", resume.warning);
     skn_resume_fini(&resume);
     damage(8);
     resume = found();
     cr_expect_eq(resume.batch, 4u);
     cr_expect_eq(resume.newest, 12u);
-    cr_expect(strstr(resume.warning, "batch 4 is used; 2 newer refused"), "%s",
+    cr_expect(strstr(resume.warning, "batch 4; 2 newer refused"), "%s",
               resume.warning);
     skn_resume_fini(&resume);
 }
@@ -209,7 +209,7 @@ Test(resume_find, a_folder_with_a_run_is_refused_to_a_new_one)
     char want[sizeof(run_path) + 64];
     train();
     cr_expect_eq(skn_resume_refuse(run_path, &error), SKN_CANNOT_CREATE);
-    (void)snprintf(want, sizeof(want), "%s holds a run already", run_path);
+    (void)snprintf(want, sizeof(want), "%s already holds a run", run_path);
     cr_expect_str_eq(error.text, want);
     cr_expect_str_eq(error.hint, "resume it, or choose another folder");
     cr_expect_eq(skn_resume_refuse(run_path, NULL), SKN_CANNOT_CREATE);

@@ -128,7 +128,8 @@ BOTH_WAYS(a_peer_that_takes_nothing_makes_busy)
             continue;
         }
         busy++;
-        cr_expect_str_eq(error.text, "node b takes no more now");
+        cr_expect_str_eq(error.text, "the socket to node b is full; try "
+                                     "again later");
         struct pollfd item = { -1, POLLIN, 0 };
         item.fd = skn_endpoint_descriptor(pair.node[0]);
         skn_endpoint_event_t arrival;

@@ -106,13 +106,14 @@ ENDPOINT_TEST(without_keys_nothing_beyond_loopback_is_bound)
     without_keys();
     for (size_t k = 0; k < sizeof(beyond) / sizeof(beyond[0]); k++) {
         options.address = beyond[k];
-        (void)snprintf(text, sizeof(text),
-                       "address %s is beyond loopback, and this node has no "
-                       "key: strangers could join",
-                       beyond[k]);
+        (void)snprintf(
+            text, sizeof(text),
+            "address %s is reachable from other machines, and this node has no "
+            "key: strangers could join",
+            beyond[k]);
         refused(SKN_BAD_CONFIG, text,
-                "links between machines are CURVE encrypted: make a key for "
-                "each node with skein keygen, and name it in nodes:");
+                "links between machines are encrypted: make a key for each "
+                "node with skein keygen, and list it under nodes:");
     }
     cr_expect_eq(skn_status_exit_code(error.status), 78);
 }
@@ -142,11 +143,12 @@ ENDPOINT_TEST(without_keys_nobody_beyond_loopback_is_dialled)
 {
     without_keys();
     peers[2].address = "tcp://10.1.2.3:7001";
-    refused(SKN_BAD_CONFIG,
-            "node c is beyond loopback, and this node has no key: strangers "
-            "could join",
-            "links between machines are CURVE encrypted: make a key for each "
-            "node with skein keygen, and name it in nodes:");
+    refused(
+        SKN_BAD_CONFIG,
+        "node c is reachable from other machines, and this node has no key: "
+        "strangers could join",
+        "links between machines are encrypted: make a key for each node "
+        "with skein keygen, and list it under nodes:");
     peers[2].address = NULL;
     skn_endpoint_t *endpoint = skn_endpoint_open(&options, &error);
     cr_assert(endpoint);
@@ -188,7 +190,8 @@ ENDPOINT_TEST(a_port_in_use_is_told)
     options.address = skn_endpoint_address(first);
     (void)snprintf(text, sizeof(text), "%s is in use by another program",
                    options.address);
-    refused(SKN_UNAVAILABLE, text, "choose another port in nodes:, or end it");
+    refused(SKN_UNAVAILABLE, text,
+            "choose another port under nodes:, or stop that program");
     skn_endpoint_close(&first);
 }
 
@@ -197,7 +200,7 @@ ENDPOINT_TEST(an_address_of_another_machine_is_told)
     options.address = "tcp://192.0.2.1:7001"; /* for examples, RFC 5737 */
     refused(SKN_UNAVAILABLE,
             "tcp://192.0.2.1:7001 is not an address of this machine",
-            "ip address shows them; is this the right node?");
+            "`ip address` lists them; is this the right node?");
 }
 
 ENDPOINT_TEST(other_transports_are_refused)
@@ -213,7 +216,7 @@ ENDPOINT_TEST(other_transports_are_refused)
     options.address = ANY_PORT;
     peers[1].address = "ipc:///tmp/x";
     refused(SKN_BAD_CONFIG,
-            "address 'ipc:///tmp/x': only tcp:// leads from node to node",
+            "address 'ipc:///tmp/x': nodes only connect over tcp://",
             "nodes have addresses such as tcp://10.0.0.1:7001");
 }
 
@@ -221,17 +224,17 @@ ENDPOINT_TEST(keys_of_peers_are_looked_at)
 {
     peers[1].public_key = NULL;
     refused(SKN_BAD_CONFIG, "node b has no key, and this node has one",
-            "every node needs one: skein keygen");
+            "every node needs a key: make one with skein keygen");
     peers[1].public_key = "0000000000000000000000000000000000000000";
     refused(SKN_BAD_CONFIG, "node b has no key, and this node has one",
-            "every node needs one: skein keygen");
+            "every node needs a key: make one with skein keygen");
     peers[1].public_key = skn_keys_public(keys[0]);
     refused(SKN_BAD_CONFIG, "node b has the key of this node", "");
     peers[1].public_key = peers[2].public_key;
     refused(SKN_BAD_CONFIG, "nodes b and c have the same key", "");
     options.keys = NULL;
     refused(SKN_BAD_CONFIG, "node b has a key, and this node has none",
-            "make one with skein keygen, or give none a key");
+            "make a key with skein keygen, or remove the keys of all nodes");
 }
 
 ENDPOINT_TEST(a_number_stands_for_one_node)

@@ -111,13 +111,13 @@ Test(strangers, a_wrong_server_key_is_told_at_both_ends)
     skn_endpoint_event_t arrival = await(a, SKN_ARRIVAL_HANDSHAKE_FAILED);
     (void)snprintf(text, sizeof(text),
                    "node b at %s does not have the key %s: its key file "
-                   "differs from ours, or it runs without, or is another "
-                   "program",
+                   "differs from ours, it runs without a key, or it is "
+                   "another program",
                    skn_endpoint_address(b), skn_keys_public(other));
     cr_expect_str_eq(arrival.sentence, text);
     cr_expect_str_eq(await(b, SKN_ARRIVAL_STRANGER).sentence,
-                     "refused a connection that takes our key for another "
-                     "one");
+                     "refused a connection that expects another key of this "
+                     "node");
     cr_expect_geq(counts_of(a).handshakes_failed_there, 2);
     cr_expect_geq(counts_of(b).handshakes_failed_here, 1);
     cr_expect_eq(counts_of(a).connected, 0);
@@ -147,8 +147,8 @@ one_sided(bool dialler_keyed, const char *there, const char *here)
     cr_expect_str_eq(await(a, SKN_ARRIVAL_HANDSHAKE_FAILED).sentence, text);
     /* Whoever closes first may keep the other from seeing why. */
     skn_endpoint_event_t arrival = await(b, SKN_ARRIVAL_STRANGER);
-    if (strcmp(arrival.sentence, "refused a connection that has no key, does "
-                                 "not speak as nodes do, or is too slow") != 0)
+    if (strcmp(arrival.sentence, "refused a connection that has no key, uses "
+                                 "another protocol, or is too slow") != 0)
         cr_expect_str_eq(arrival.sentence, here);
     cr_expect_eq(counts_of(a).connected, 0);
     cr_expect_geq(counts_of(b).handshakes_failed_here, 1);
@@ -161,8 +161,8 @@ one_sided(bool dialler_keyed, const char *there, const char *here)
 Test(strangers, a_node_without_a_key_is_told_to_make_one)
 {
     one_sided(false,
-              "node b at %s does not speak as nodes without keys do: if it "
-              "has a key, this node needs one, too (skein keygen)",
+              "node b at %s does not use the protocol of nodes without keys: "
+              "if it has a key, this node needs one, too (skein keygen)",
               "refused a connection that has no key (no CURVE)");
 }
 
@@ -170,9 +170,9 @@ Test(strangers, a_node_with_a_key_trusts_no_node_without_one)
 {
     one_sided(true,
               "node b at %s does not have the key %s: its key file differs "
-              "from ours, or it runs without, or is another program",
-              "refused a connection that speaks otherwise, too slowly, or "
-              "asks for a key, which this node has not");
+              "from ours, it runs without a key, or it is another program",
+              "refused a connection that uses another protocol, is too "
+              "slow, or needs a key, which this node does not have");
 }
 
 /* --- what a connection claims -------------------------------------------- */
@@ -435,8 +435,8 @@ Test(strangers, connections_that_come_and_go_are_told_when_they_are_many)
         while (counts_of(b).connections_empty < k)
             (void)sched_yield();
     }
-    await_sentence(b, "16 connections came and went without a fragment; does "
-                      "something scan this port?");
+    await_sentence(b, "16 connections ended without sending a fragment; "
+                      "does something scan this port?");
     skn_endpoint_close(&b);
 }
 

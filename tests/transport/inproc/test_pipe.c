@@ -152,8 +152,8 @@ Test(pipe, more_sockets_than_the_library_allows_are_refused)
 {
     cr_expect_null(skn_context_new(1u << 30, &error));
     cr_expect_eq(error.status, SKN_NO_MEMORY);
-    cr_expect_str_eq(error.text, "the topology needs 1073741824 sockets, this "
-                                 "libzmq allows 65535");
+    cr_expect_str_eq(error.text, "the topology needs 1073741824 sockets, "
+                                 "but this libzmq allows 65535");
 }
 
 /* --- ends ----------------------------------------------------------------- */

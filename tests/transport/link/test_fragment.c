@@ -211,8 +211,8 @@ Test(fragment, bodies_have_the_length_of_their_type)
 
 Test(fragment, what_makes_no_sense_is_refused_with_a_sentence)
 {
-    static const char shape[] = "fragment: the header is no array of 12 fields "
-                                "as in docs/reference/wire.md";
+    static const char shape[] = "fragment: the header is not an array of 12 "
+                                "fields as in docs/reference/wire.md";
     skn_fragment_header_t header = sample();
     header.incarnation = 0;
     expect_refused(&header, 1, SKN_LINK_REASON_HEADER, shape);

@@ -20,7 +20,7 @@ Test(link, options_out_of_range_are_refused)
         { offsetof(skn_link_options_t, peer_name), 0,
           "link: a node has no name" },
         { offsetof(skn_link_options_t, incarnation), 0,
-          "link: no incarnation" },
+          "link: the node has no incarnation" },
         { offsetof(skn_link_options_t, fragment_bytes), 65537,
           "link: fragments of 65537 bytes, at most 65536 allowed" },
         { offsetof(skn_link_options_t, window_bytes), 1073741825,
@@ -40,7 +40,7 @@ Test(link, options_out_of_range_are_refused)
     pair_init(&pair);
     pair.options[0].peer = 0;
     cr_expect_null(skn_link_new(&pair.options[0], &error));
-    cr_expect_str_eq(error.text, "link: node 0 to itself");
+    cr_expect_str_eq(error.text, "link: node 0 cannot link to itself");
     skn_link_t *none = NULL;
     skn_link_destroy(&none);
 }
@@ -136,7 +136,7 @@ Test(link, the_end_comes_when_all_is_acked_and_taken)
     skn_frame_t frame = { "x", 1 };
     cr_expect_eq(skn_link_send(pair.link[0], &frame, 1, &error),
                  SKN_UNAVAILABLE);
-    cr_expect_str_eq(error.text, "the link to node 'b' was finished");
+    cr_expect_str_eq(error.text, "the link to node 'b' is already finished");
     pair_pass(&pair, 20 * PAIR_MS);
     cr_expect_not(skn_link_ended(pair.link[1])); /* not taken yet */
     pair_expect(&pair, 1, "last");
@@ -200,11 +200,13 @@ Test(link, silence_makes_suspect_and_then_dead)
     pair.deaf[0] = true;
     pair_pass(&pair, 11 * PAIR_S);
     pair_expect_dead(&pair, 0, "node 'b' has not answered for 10.0 s",
-                     "look at its log and at the network; go on with --resume");
+                     "check its log and the network, then continue with "
+                     "--resume");
     pair_expect_dead(&pair, 1,
-                     "node 'a' refused the link: it had no answer from us for "
-                     "too long",
-                     "look at its log and at the network; go on with --resume");
+                     "node 'a' refused the link: this node did not answer "
+                     "for too long",
+                     "check its log and the network, then continue with "
+                     "--resume");
     pair_close(&pair);
 }
 

@@ -60,15 +60,15 @@ Test(link_hello, another_purpose_is_told_at_both_ends)
         uint8_t a, b;
         const char *text, *hint;
     } rows[] = {
-        { 0, 1, "node 'b' goes on with a run, this one begins anew",
+        { 0, 1, "node 'b' continues a run, this one starts a new run",
           "--resume" },
-        { 1, 0, "node 'b' begins anew, this one goes on with a run",
+        { 1, 0, "node 'b' starts a new run, this one continues a run",
           "--resume" },
-        { 0, 2, "node 'b' predicts, this one begins anew", "--predict" },
-        { 2, 1, "node 'b' goes on with a run, this one predicts", "--predict" },
+        { 0, 2, "node 'b' predicts, this one starts a new run", "--predict" },
+        { 2, 1, "node 'b' continues a run, this one predicts", "--predict" },
         { 1, 3,
-          "node 'b' does what this version cannot, this one goes on with a "
-          "run",
+          "node 'b' uses features that this version does not have, this one "
+          "continues a run",
           "--resume" },
     };
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
@@ -81,14 +81,14 @@ Test(link_hello, another_purpose_is_told_at_both_ends)
         pair_open(&pair);
         pair_pass(&pair, 3 * PAIR_S);
         (void)snprintf(hint, sizeof(hint),
-                       "stop all nodes, and start all with %s, or all without",
+                       "stop all nodes, then start all with %s, or all without",
                        rows[k].hint);
         pair_expect_dead(&pair, 0, rows[k].text, hint);
         pair_expect_dead(&pair, 1,
-                         "node 'a' refused the link: it was started with "
-                         "another of --resume and --predict",
-                         "stop all nodes, and start all with --resume, or all "
-                         "without");
+                         "node 'a' refused the link: it does not agree with "
+                         "this node on --resume or --predict",
+                         "stop all nodes, then start all with --resume, or "
+                         "all without");
         pair_close(&pair);
     }
 }
@@ -110,7 +110,8 @@ Test(link_hello, another_run_is_told_at_both_ends)
     pair.options[1].run[5]++;
     expect_misfit(&pair, "node 'b' belongs to another run",
                   "node 'a' refused the link: it belongs to another run",
-                  "stop what is left of the other run, or start both anew");
+                  "stop what is left of the other run, or start both nodes "
+                  "again");
 }
 
 Test(link_hello, a_restart_is_told_at_both_ends)
@@ -122,13 +123,12 @@ Test(link_hello, a_restart_is_told_at_both_ends)
     pair.options[1].incarnation = 999;
     pair_start(&pair, 1);
     pair_pass(&pair, 2 * PAIR_S);
-    pair_expect_dead(&pair, 0,
-                     "node 'b' was started anew while this run went on",
-                     "stop all nodes of the run and go on with --resume");
+    pair_expect_dead(&pair, 0, "node 'b' was restarted during this run",
+                     "stop all nodes of the run, then continue with --resume");
     pair_expect_dead(&pair, 1,
                      "node 'a' refused the link: it remembers an earlier start "
                      "of this node",
-                     "stop all nodes of the run and go on with --resume");
+                     "stop all nodes of the run, then continue with --resume");
     pair_close(&pair);
 }
 
@@ -258,7 +258,8 @@ Test(link_hello, only_a_hello_that_echoes_our_start_counts)
     header.peer = 100;
     header.ack = 1;
     cr_expect_eq(take_forged(&pair, header, 0, &error), SKN_BAD_MESSAGE);
-    cr_expect_str_eq(error.text, "node 'b': an ack of what was never sent");
+    cr_expect_str_eq(error.text, "node 'b': an acknowledgement of bytes "
+                                 "that were never sent");
     pair_expect_state(&pair, 0, SKN_LINK_NEW);
     header.ack = 0;
     cr_expect_eq(take_forged(&pair, header, 0, NULL), SKN_OK);

@@ -122,11 +122,11 @@ Test(link_lanes, a_record_that_cannot_be_ends_the_link_at_both_ends)
     (void)pair_carry(&pair);
     pair_expect_dead(&pair, 0,
                      "node 'b': a record of 10 bytes, at most 9 allowed",
-                     "this is a bug or a hostile node; keep both logs");
+                     "this is a bug or a hostile node: keep both logs");
     pair_expect_dead(&pair, 1,
-                     "node 'a' refused the link: it got what is no record from "
-                     "us",
-                     "this is a bug or a hostile node; keep both logs");
+                     "node 'a' refused the link: it received a malformed "
+                     "record from this node",
+                     "this is a bug or a hostile node: keep both logs");
     pair_close(&pair);
 }
 

@@ -192,7 +192,7 @@ Test(receiving, streams_that_make_no_sense_are_broken_off)
     expect_broken("\x65", 1, "a record of 101 bytes, at most 100 allowed");
     expect_broken("\xff\xff\xff\xff\xff", 5,
                   "a record of 34359738367 bytes or more, at most 100 allowed");
-    expect_broken("\0x", 2, "bytes behind the end of the stream");
+    expect_broken("\0x", 2, "bytes after the end of the stream");
 }
 
 Test(receiving, bytes_held_behind_the_end_break_the_stream)
@@ -202,7 +202,7 @@ Test(receiving, bytes_held_behind_the_end_break_the_stream)
     cr_assert_eq(take(receiving, 5, "x", 1), SKN_STRETCH_EARLY);
     cr_assert_eq(take(receiving, 0, "", 1), SKN_STRETCH_NEXT);
     cr_expect_not(skn_receiving_fill(receiving, &error));
-    cr_expect_str_eq(error.text, "bytes behind the end of the stream");
+    cr_expect_str_eq(error.text, "bytes after the end of the stream");
     receiving_free(receiving);
 }
 

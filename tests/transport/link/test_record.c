@@ -116,7 +116,7 @@ Test(record, kinds_that_are_unknown_are_refused)
     head[0] = 77;
     (void)skn_record_read((skn_frame_t){ head, sizeof(head) }, &back, &got,
                           &error);
-    cr_expect_str_eq(error.text, "a record of the unknown kind 77");
+    cr_expect_str_eq(error.text, "a record of unknown kind 77");
     head[0] = SKN_RECORD_MESSAGE;
     (void)skn_record_read((skn_frame_t){ head, sizeof(head) }, &back, &got,
                           &error);

@@ -143,27 +143,27 @@ Test(codec, the_number_of_frames_is_fixed)
     skn_wire_t wire;
     encode_activation(&wire);
     wire.frame[2] = wire.frame[1];
-    expect_refused(wire.frame, 0, "activation: 0 frames, 2 expected");
-    expect_refused(wire.frame, 1, "activation: 1 frames, 2 expected");
-    expect_refused(wire.frame, 3, "activation: 3 frames, 2 expected");
+    expect_refused(wire.frame, 0, "activation: 0 frames, expected 2");
+    expect_refused(wire.frame, 1, "activation: 1 frames, expected 2");
+    expect_refused(wire.frame, 3, "activation: 3 frames, expected 2");
     expect_all_home();
 }
 
 Test(codec, headers_of_the_wrong_form_are_refused)
 {
     expect_header_refused("", 0, 12, "header: cut off after 0 bytes");
-    expect_header_refused("\x03", 1, 12, "the header is no array");
-    expect_header_refused("\x90", 1, 12, "the header is no array");
+    expect_header_refused("\x03", 1, 12, "the header is not an array");
+    expect_header_refused("\x90", 1, 12, "the header is not an array");
     expect_header_refused("\x94\xa1x\5\5\x91\3", 7, 12,
                           "the header has no message id");
     expect_header_refused("\x94\4\5\5\x91\3", 6, 12,
-                          "message id is 4, 3 (activation) expected");
+                          "the message id is 4, expected 3 (activation)");
     expect_header_refused("\x93\3\5\5", 4, 12,
-                          "activation: 3 values in the header, 4 expected");
+                          "activation: 3 values in the header, expected 4");
     expect_header_refused("\x95\3\5\5\x91\3\0", 7, 12,
-                          "activation: 5 values in the header, 4 expected");
+                          "activation: 5 values in the header, expected 4");
     expect_header_refused("\x94\3\5\5\x91\3\0", 7, 12,
-                          "header: 1 bytes behind its end");
+                          "header: 1 bytes after its end");
     expect_all_home();
 }
 
@@ -188,19 +188,20 @@ Test(codec, runs_must_have_the_announced_length)
 {
     static const char header[] = "\x94\3\5\5\x91\3";
     expect_header_refused(header, 6, 11,
-                          "activation.value: 11 bytes are no whole number "
-                          "of 4-byte items");
+                          "activation.value: 11 bytes are not a multiple of "
+                          "the item size, 4 bytes");
     expect_header_refused(header, 6, 8,
-                          "activation.value: 3 items announced, 2 came");
+                          "activation.value: 3 items announced, but 2 arrived");
     expect_header_refused(header, 6, 0,
-                          "activation.value: 3 items announced, 0 came");
+                          "activation.value: 3 items announced, but 0 arrived");
     /* 2^64 - 1 items of 4 bytes must not wrap around to a few bytes. */
     expect_header_refused(
         "\x94\3\5\5\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 14, 12,
-        "activation.value: 18446744073709551615 items announced, 3 came");
+        "activation.value: 18446744073709551615 items announced, but 3 "
+        "arrived");
     expect_header_refused(
         "\x94\3\5\5\x91\xcf\x40\0\0\0\0\0\0\3", 14, 12,
-        "activation.value: 4611686018427387907 items announced, 3 came");
+        "activation.value: 4611686018427387907 items announced, but 3 arrived");
     expect_all_home();
 }
 
@@ -375,11 +376,11 @@ Test(codec, short_memory_is_a_sentence_everywhere)
         CASES
     };
     static const char *const wanted[CASES] = {
-        "no room for encoding and decoding",
-        "no room for a message pool",
-        "activation: no room for a message of 192 bytes",
-        "activation: no room for a message of 192 bytes",
-        "activation: no room for its header",
+        "no memory for encoding and decoding",
+        "no memory for a message pool",
+        "activation: no memory for a message of 192 bytes",
+        "activation: no memory for a message of 192 bytes",
+        "activation: no memory for its header",
     };
     static skn_error_t errors[CASES];
     /* 1,000 values need 24,000 bytes more than the scratch has. */

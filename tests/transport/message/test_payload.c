@@ -347,7 +347,7 @@ Test(payload, a_copy_refuses_what_points_nowhere)
     skn_error_t error = { SKN_OK, "", "" };
     every_t mine = { .title = NULL, .note = "" };
     cr_assert_null(skn_payload_copy(pool, &every_schema, &mine, &error));
-    cr_assert_str_eq(error.text, "every.title is no text");
+    cr_assert_str_eq(error.text, "every.title is not a text");
     mine.title = "thirteen chars";
     cr_assert_null(skn_payload_copy(pool, &every_schema, &mine, &error));
     cr_assert_str_eq(error.text,
@@ -370,7 +370,7 @@ Test(payload, short_memory_is_a_sentence)
     size_t count = (size_t)1 << 30;
     cr_assert_null(skn_payload_new(pool, &activation_schema, &count, &error));
     cr_assert_eq(error.status, SKN_NO_MEMORY);
-    cr_assert_str_eq(error.text, "activation: no room for a message of "
+    cr_assert_str_eq(error.text, "activation: no memory for a message of "
                                  "4294967424 bytes");
     skn_payload_drop(activation_of(pool, 10)); /* and it goes on */
     skn_pool_destroy(&pool);

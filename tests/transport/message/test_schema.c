@@ -52,23 +52,23 @@ Test(schema, ids_and_names_are_checked)
     spoilt_t *spoilt = spoilt_new();
     skn_schema_t *schema = &spoilt->schema;
     schema->id = 0;
-    expect_refused(schema, "message spoilt: id 0 is not within 1 and 65535");
+    expect_refused(schema, "message spoilt: id 0 is not between 1 and 65535");
     schema->id = SKN_MESSAGE_ID_MAX + 1;
     expect_refused(schema,
-                   "message spoilt: id 65536 is not within 1 and 65535");
+                   "message spoilt: id 65536 is not between 1 and 65535");
     schema->id = SKN_MESSAGE_ID_MAX;
     cr_expect_eq(skn_schema_check(schema, NULL), SKN_OK);
     schema->name = "no spaces";
-    expect_refused(schema, "message id 65535 has no proper name");
+    expect_refused(schema, "the name of message id 65535 is not valid");
     schema->name = "";
-    expect_refused(schema, "message id 65535 has no proper name");
+    expect_refused(schema, "the name of message id 65535 is not valid");
     schema->name = NULL;
-    expect_refused(schema, "message id 65535 has no proper name");
+    expect_refused(schema, "the name of message id 65535 is not valid");
     char long_name[SKN_NAME_MAX + 2];
     memset(long_name, 'n', sizeof(long_name));
     long_name[SKN_NAME_MAX + 1] = '\0';
     schema->name = long_name;
-    expect_refused(schema, "message id 65535 has no proper name");
+    expect_refused(schema, "the name of message id 65535 is not valid");
     long_name[SKN_NAME_MAX] = '\0';
     cr_expect_eq(skn_schema_check(schema, NULL), SKN_OK);
     schema->name = "spoilt";
@@ -86,7 +86,7 @@ Test(schema, fields_are_checked)
     skn_field_t *field = &spoilt->fields[1];
     field->name = "a|b";
     expect_refused(&spoilt->schema,
-                   "message spoilt: field 1 has no proper name");
+                   "message spoilt: the name of field 1 is not valid");
     field->name = "batch";
     expect_refused(&spoilt->schema,
                    "message spoilt: two fields are called batch");
@@ -95,17 +95,17 @@ Test(schema, fields_are_checked)
     expect_refused(&spoilt->schema, "message spoilt: unit has no help");
     field->help = "u";
     field->kind = SKN_FIELD_KIND_COUNT;
-    expect_refused(&spoilt->schema, "message spoilt: unit is of no kind");
+    expect_refused(&spoilt->schema, "message spoilt: unit has an unknown kind");
     field->kind = SKN_FIELD_u32s;
     field->offset = 16;
     expect_refused(&spoilt->schema,
-                   "message spoilt: unit does not lie in its struct");
+                   "message spoilt: unit is outside of its struct");
     field->offset = SIZE_MAX - 7;
     expect_refused(&spoilt->schema,
-                   "message spoilt: unit does not lie in its struct");
+                   "message spoilt: unit is outside of its struct");
     field->offset = 4;
     expect_refused(&spoilt->schema,
-                   "message spoilt: unit does not lie in its struct");
+                   "message spoilt: unit is outside of its struct");
     field->offset = 0;
     expect_refused(&spoilt->schema, "message spoilt: batch and unit overlap");
     spoilt->fields[0].offset = 16; /* side by side, in any order */
@@ -270,17 +270,16 @@ expect_coded_refused(skn_coded_field_t first, skn_coded_field_t second,
 Test(schema, coded_runs_are_checked)
 {
     expect_coded_refused(CODED("unit", .sparse = false), NO_CODED,
-                         "message rowed: unit is coded as values, but is no "
-                         "field of kind f32s");
+                         "message rowed: unit is coded as values, but is "
+                         "not a field of kind f32s");
     expect_coded_refused(CODED("length", .kind = SKN_CODED_values), NO_CODED,
-                         "message rowed: length is coded as values, but is no "
-                         "field of kind f32s");
+                         "message rowed: length is coded as values, but is "
+                         "not a field of kind f32s");
     expect_coded_refused(CODED("value", .kind = SKN_CODED_small), NO_CODED,
-                         "message rowed: value is coded as small, but is no "
-                         "field of kind u32s");
+                         "message rowed: value is coded as small, but is "
+                         "not a field of kind u32s");
     expect_coded_refused(CODED("value", .kind = SKN_CODED_KIND_COUNT), NO_CODED,
-                         "message rowed: value is coded in no way that there "
-                         "is");
+                         "message rowed: value has an unknown coding");
     expect_coded_refused(CODED("value", .sparse = false),
                          CODED("value", .sparse = false),
                          "message rowed: value is coded twice");
@@ -289,14 +288,14 @@ Test(schema, coded_runs_are_checked)
         "message rowed: length is coded as small and has no "
         "rows");
     expect_coded_refused(CODED("value", .columns = "length"), NO_CODED,
-                         "message rowed: the rows of value are those of "
-                         "length, which is no field of kind u32");
+                         "message rowed: the rows of value are given by "
+                         "length, which is not a field of kind u32");
     expect_coded_refused(CODED("value", .lengths = "columns"), NO_CODED,
-                         "message rowed: the rows of value are those of "
-                         "columns, which is no field of kind u32s");
+                         "message rowed: the rows of value are given by "
+                         "columns, which is not a field of kind u32s");
     expect_coded_refused(CODED("value", .lengths = "nobody"), NO_CODED,
-                         "message rowed: the rows of value are those of "
-                         "nobody, which is no field of kind u32s");
+                         "message rowed: the rows of value are given by "
+                         "nobody, which is not a field of kind u32s");
     skn_schema_t schema =
         with_coded(CODED("value", .columns = "columns", .lengths = "length",
                          .sparse = true),
@@ -365,7 +364,7 @@ Test(schema, values_at_their_limit_are_valid_and_one_past_is_not)
     every.title = "thirteen byte";
     expect_invalid(&every, "every.title has more than 12 bytes");
     every.title = NULL;
-    expect_invalid(&every, "every.title is no text");
+    expect_invalid(&every, "every.title is not a text");
 }
 
 Test(schema, text_must_be_utf8)

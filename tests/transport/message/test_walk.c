@@ -77,12 +77,13 @@ Test(walk, broken_headers_say_where_and_why)
     expect_text(BYTES(0xce, 1, 2, 3),
                 "header byte 0: 4 bytes announced, 3 bytes left");
     expect_text(BYTES(0xdb, 1, 2), "header: cut off after 3 bytes");
-    expect_text(BYTES(0xc1), "header byte 0: 0xc1 is no msgpack");
-    expect_text(BYTES(0x92, 1, 0xc1), "header byte 2: 0xc1 is no msgpack");
+    expect_text(BYTES(0xc1), "header byte 0: 0xc1 is not valid msgpack");
+    expect_text(BYTES(0x92, 1, 0xc1), "header byte 2: 0xc1 is not valid "
+                                      "msgpack");
     expect_text(BYTES(0x92, 1),
                 "header byte 0: 2 values announced, 1 bytes left");
     expect_text(BYTES(0x92, 0xa1, 'x'), "header: cut off after 3 bytes");
-    expect_text(BYTES(1, 2, 3), "header: 2 bytes behind its end");
+    expect_text(BYTES(1, 2, 3), "header: 2 bytes after its end");
     expect_text(BYTES(0x81, 1),
                 "header byte 0: 2 values announced, 1 bytes left");
 }

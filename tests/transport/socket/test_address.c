@@ -90,9 +90,8 @@ Test(address, nothing_else_is_an_address)
     }
     cr_assert_eq(skn_address_read("ipc:///tmp/x", true, &address, &error),
                  SKN_BAD_CONFIG);
-    cr_expect_str_eq(
-        error.text,
-        "address 'ipc:///tmp/x': only tcp:// leads from node to node");
+    cr_expect_str_eq(error.text,
+                     "address 'ipc:///tmp/x': nodes only connect over tcp://");
 }
 
 Test(address, the_longest_name_fits_and_one_more_does_not)

@@ -154,8 +154,7 @@ Test(keys, nothing_is_overwritten, .init = start_with_pair, .fini = stop)
     cr_assert_eq(skn_keys_make(path, "a", public_key, &error),
                  SKN_CANNOT_CREATE);
     (void)snprintf(text, sizeof(text),
-                   "%s is there already, and keys are never overwritten",
-                   secret);
+                   "%s already exists, and keys are never overwritten", secret);
     cr_expect_str_eq(error.text, text);
     cr_expect_str_eq(error.hint,
                      "choose another path, or move both files away");
@@ -222,8 +221,9 @@ Test(keys, names_are_checked, .init = start, .fini = stop)
                      SKN_USAGE);
         cr_expect_neq(access(secret, F_OK), 0);
     }
-    cr_expect_str_eq(error.text, "a name of a node is a letter, then letters, "
-                                 "digits, '_' and '-', 64 at most");
+    cr_expect_str_eq(error.text, "the name of a node is a letter, then "
+                                 "letters, digits, '_' and '-', at most 64 "
+                                 "in all");
     memset(text, 'n', sizeof(text));
     text[65] = '\0';
     cr_expect_eq(skn_keys_make(path, text, public_key, &error), SKN_USAGE);
@@ -280,8 +280,8 @@ Test(keys, only_its_owner_may_read_a_secret, .init = start_with_pair,
         if ((mode & 077) == 0 || (!(mode & 0400) && geteuid() != 0))
             continue;
         (void)snprintf(text, sizeof(text),
-                       "%s may be read by others (mode %04o): its secret is "
-                       "none",
+                       "%s can be read by others (mode %04o), so its key is "
+                       "not secret",
                        secret, (unsigned)mode);
         cr_expect_str_eq(error.text, text);
         (void)snprintf(text, sizeof(text), "chmod 600 %s", secret);
@@ -312,8 +312,8 @@ Test(keys, missing_files_are_told, .init = start_with_pair, .fini = stop)
     cr_expect_eq(error.status, SKN_NO_INPUT);
     (void)snprintf(text, sizeof(text), "%s: no such key file", secret);
     cr_expect_str_eq(error.text, text);
-    cr_expect_str_eq(error.hint, "skein keygen PATH makes a key; the secret "
-                                 "half stays on the node that it is of");
+    cr_expect_str_eq(error.hint, "make a key with skein keygen PATH; its "
+                                 "secret half stays on its node");
     cr_assert_eq(unlink(path), 0);
     cr_assert(!skn_keys_load(path, NULL));
 }
@@ -324,7 +324,7 @@ Test(keys, what_is_no_file_is_refused, .init = start, .fini = stop)
     cr_expect_eq(skn_key_load_public(path, public_key, &error), SKN_NO_INPUT);
     cr_assert_eq(mkfifo(secret, 0600), 0);
     cr_expect_eq(skn_key_load_public(secret, public_key, &error), SKN_NO_INPUT);
-    cr_expect(strstr(error.text, "_secret is no file"), "%s", error.text);
+    cr_expect(strstr(error.text, "_secret is not a file"), "%s", error.text);
 }
 
 Test(keys, halves_of_two_pairs_are_refused, .init = start_with_pair,
@@ -336,8 +336,7 @@ Test(keys, halves_of_two_pairs_are_refused, .init = start_with_pair,
     cr_assert_eq(rename(other, path), 0);
     cr_assert(!skn_keys_load(path, &error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
-    (void)snprintf(text, sizeof(text), "%s and %s do not belong together", path,
-                   secret);
+    (void)snprintf(text, sizeof(text), "%s and %s do not match", path, secret);
     cr_expect_str_eq(error.text, text);
 }
 
@@ -418,31 +417,32 @@ refused(const char *text, const char *sentence)
 
 Test(keys, each_mistake_in_a_file_has_its_sentence, .init = start, .fini = stop)
 {
-    refused("", " is no key file: no public-key in curve");
-    refused("curve\n", " is no key file: no public-key in curve");
+    refused("", " is not a key file: it has no public-key under curve");
+    refused("curve\n", " is not a key file: it has no public-key under curve");
     refused("    public-key = \"" KEY "\"\n",
-            " is no key file: no public-key in curve");
+            " is not a key file: it has no public-key under curve");
     refused("other\n    public-key = \"" KEY "\"\n",
-            " is no key file: no public-key in curve");
+            " is not a key file: it has no public-key under curve");
     refused("curve\n    public-key \"" KEY "\"\n", ":2: '=' expected");
     refused("curve\n    public-key = " KEY "\n",
-            ":2: a key is 40 letters of Z85 in quotes");
+            ":2: a key is 40 characters of Z85 in quotes");
     refused("curve\n    public-key = \"short\"\n",
-            ":2: a key is 40 letters of Z85 in quotes");
+            ":2: a key is 40 characters of Z85 in quotes");
     refused("curve\n    public-key = \"" KEY "\" x\n",
-            ":2: a key is 40 letters of Z85 in quotes");
+            ":2: a key is 40 characters of Z85 in quotes");
     refused("curve\n    public-key = \"" KEY "0\"\n",
-            ":2: a key is 40 letters of Z85 in quotes");
+            ":2: a key is 40 characters of Z85 in quotes");
     refused("curve\n    public-key = \"" KEY "\"\n"
             "    public-key = \"" KEY "\"\n",
             ":3: a second key");
     cr_assert_eq(truncate(path, SKN_KEY_FILE_BYTES_MAX), 0);
     cr_assert_eq(skn_key_load_public(path, public_key, &error), SKN_BAD_CONFIG);
     cr_expect_str_eq(error.text + strlen(path),
-                     " is no key file: over 8191 bytes");
+                     " is not a key file: it has more than 8191 bytes");
     spill(path, "a\0b", 3);
     cr_assert_eq(skn_key_load_public(path, public_key, &error), SKN_BAD_CONFIG);
-    cr_expect_str_eq(error.text + strlen(path), " is no key file: no text");
+    cr_expect_str_eq(error.text + strlen(path),
+                     " is not a key file: it is not a text");
 }
 
 Test(keys, other_ways_to_write_the_same_are_read, .init = start, .fini = stop)
@@ -469,5 +469,5 @@ Test(keys, a_secret_file_without_its_secret_is_told, .init = start_with_pair,
     spill(secret, text, bytes);
     cr_assert(!skn_keys_load(path, &error));
     cr_expect_str_eq(error.text + strlen(secret),
-                     " holds no secret-key in curve");
+                     " has no secret-key under curve");
 }

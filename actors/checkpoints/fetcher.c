@@ -11,9 +11,6 @@
 
 #include "formats/text/json_text.h"
 
-/* This bit of a ticket tells which of a keeper's two fetchers it belongs to. */
-#define TICKET_SEALED 1u
-
 static uint64_t
 bit_of(uint32_t node)
 {
@@ -134,7 +131,7 @@ ask(skn_fetcher_t *fetcher, skn_actor_t *actor, skn_pending_t *pending,
         holder = (holder + 1) % fetcher->nodes;
     pending->holder = holder;
     pending->ticket =
-        2 * fetcher->next_ticket++ + (fetcher->sealed ? TICKET_SEALED : 0);
+        2 * fetcher->next_ticket++ + (fetcher->sealed ? SKN_TICKET_SEALED : 0);
     skn_fetch_t fetch = { .to = holder,
                           .from = fetcher->node,
                           .ticket = pending->ticket,
@@ -392,7 +389,7 @@ refuse(skn_actor_t *actor, const char *who, const skn_fetch_t *want,
        const char *why, skn_error_t *error)
 {
     char text[SKN_ERROR_TEXT_BYTES + 128];
-    (void)snprintf(text, sizeof(text), "%s: %s", who, why);
+    (void)snprintf(text, sizeof(text), "%s%s", who, why);
     skn_fetched_t fetched = { .to = want->from,
                               .ticket = want->ticket,
                               .failure = text };

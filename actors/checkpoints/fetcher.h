@@ -14,6 +14,10 @@
 #include "formats/checkpoint/checkpoint.h"
 #include "skein/actor.h"
 
+/* This bit of a ticket tells which of a keeper's two fetchers it belongs to:
+ * the one of the checkpoint in work. */
+#define SKN_TICKET_SEALED 1u
+
 typedef struct skn_pending {
     uint64_t ticket; /* 0: free */
     size_t piece;
@@ -68,7 +72,8 @@ skn_status_t skn_fetcher_take(skn_fetcher_t *fetcher, skn_actor_t *actor,
                               const skn_fetched_t *fetched, skn_error_t *error);
 
 /* Answers another keeper from `checkpoint`, or with the reason why not; it may
- * be NULL. `who` begins the message. SKN_BAD_MESSAGE for an invalid request. */
+ * be NULL. `who` (such as "node 'a': ") begins the
+ * message. SKN_BAD_MESSAGE for an invalid request. */
 skn_status_t skn_fetcher_serve(skn_checkpoint_t *checkpoint, skn_actor_t *actor,
                                const char *who, const skn_fetch_t *want,
                                skn_error_t *error);

@@ -1,116 +1,76 @@
-/* keeper.c - actor that keeps a node's share of the checkpoints in the node's
- * own folder.
+/* keeper.c - actor that keeps checkpoints of a run in a folder of its node, and
+ * gives owners their state of one.
  *
- * Every node has one (`checkpoint.copies`). The owners of a node send their
- * state to its keeper and to those of the next nodes. The keeper of the first
- * node leads a checkpoint from step to step (messages.h): all have opened; all
- * have written and synced; all have the one manifest of everything; all have
+ * Where it is alone, the owners of all nodes send it their state. Where every
+ * node has a keeper (`checkpoint.copies`), the owners of a node send theirs to
+ * its keeper and to those of the next nodes. The keeper of the first node leads
+ * a checkpoint from step to step (keeper_lead.c): all have opened; all have
+ * written and synced; all have the one manifest of everything; all have
  * renamed; and only then are older checkpoints removed. So at every moment all
  * folders but any one (with two copies) together hold a whole checkpoint.
  *
- * Before a run continues, a keeper sends the node's owners their state, from
- * local files and from those of other nodes (restorer.h, fetcher.h). A node
- * that leaves has no owners; its keeper only sends to others.
+ * Before a run continues, a keeper sends owners their state, from local files
+ * and from those of other nodes (restorer.h, fetcher.h). A node that leaves has
+ * no owners; its keeper only sends to others.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/checkpoints/gatherer.h"
-#include "actors/checkpoints/state_receiver.h"
-#include "actors/checkpoints/step_reports.h"
+#include "actors/checkpoints/keeper_internal.h"
 #include "actors/protocol/kinds.h"
-#include "actors/checkpoints/restorer.h"
-#include "formats/checkpoint/held.h"
 #include "formats/text/json_text.h"
-#include "formats/checkpoint/ledger.h"
-
-/* After this many checkpoints in a row that could not be kept, an elastic run
- * fails, so that the coordinator leaves out the node that could not: otherwise
- * ever more training would be unsaved. */
-#define FAILURES_MAX 5u
-
-#define KEEPER_PATH_BYTES (SKN_TEXT_MAX + SKN_BATCH_NAME_BYTES + 8)
-
-typedef struct keeper {
-    uint32_t node, nodes;
-    uint32_t keepers; /* the first nodes, which keep; others only send */
-    char who[SKN_NAME_MAX + 16]; /* begins messages that other nodes show */
-    skn_run_folder_t *run;
-    uint64_t generation;
-    uint32_t keep;
-    skn_state_receiver_t receiver;
-    skn_checkpoint_t *sealed; /* local part of the checkpoint in work */
-    skn_restorer_t restorer;
-    bool must_restore,
-        has_restored; /* owners ask for state; all of ours have it */
-    bool started;
-    const skn_holding_t *early[SKN_CLUSTER_NODES_MAX]; /* before start */
-    uint32_t early_count;
-    /* for the first node: */
-    skn_step_reports_t reports;
-    const skn_save_t *save; /* kept while a checkpoint is made */
-    skn_gatherer_t gatherer;
-    uint32_t failures; /* failed checkpoints in a row */
-} keeper_t;
-
-static bool
-leads(const keeper_t *keeper)
-{
-    return keeper->node == 0;
-}
 
 /* True if the node is leaving: it sends what it holds, and keeps no new
  * state. */
 static bool
-only_gives(const keeper_t *keeper)
+only_gives(const skn_keeper_t *keeper)
 {
     return keeper->node >= keeper->keepers;
 }
 
 /* --- reports ------------------------------------------------------------- */
 
-/* Reports to the lead that `step` is done, or what failed. */
+/* Reports to the lead that `step` is done, with the list of the files that were
+ * written if there are any; or what failed. The lead takes its own report at
+ * once; alone, with its failure as it is. */
 static skn_status_t
-report(skn_actor_t *actor, const keeper_t *keeper, skn_keeping_t step,
-       uint64_t batch, const skn_error_t *failure, skn_error_t *error)
+report(skn_actor_t *actor, skn_keeper_t *keeper, uint32_t step, uint64_t batch,
+       const skn_error_t *failure, const skn_json_text_t *list,
+       skn_error_t *error)
 {
     char text[SKN_ERROR_TEXT_BYTES + 128] = "";
-    if (failure && failure->status != SKN_OK)
-        (void)snprintf(text, sizeof(text), "%s: %s", keeper->who,
-                       failure->text);
-    skn_kept_t kept = { .node = keeper->node,
-                        .step = (uint32_t)step,
-                        .batch = batch,
-                        .failure = text };
-    return skn_actor_send(actor, &skn_kept_schema, &kept, error);
+    bool has_failed = failure->status != SKN_OK;
+    if (has_failed)
+        (void)snprintf(text, sizeof(text), "%s%s", keeper->who, failure->text);
+    skn_kept_t kept = {
+        .node = keeper->node, .step = step, .batch = batch, .failure = text
+    };
+    if (list && !has_failed)
+        kept.list = (skn_bytes_t){ (uint8_t *)list->bytes, list->count };
+    if (!skn_keeper_leads(keeper))
+        return skn_actor_send(actor, &skn_kept_schema, &kept, error);
+    if (has_failed && skn_keeper_is_alone(keeper))
+        keeper->reports.failure = *failure;
+    return skn_keeper_on_kept(actor, keeper, &kept, error);
 }
 
 /* All of our state is written: reports the files, or what failed. */
 static skn_status_t
-report_files(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
+report_files(skn_actor_t *actor, skn_keeper_t *keeper, skn_error_t *error)
 {
     skn_state_receiver_t *receiver = &keeper->receiver;
+    skn_error_t *failure = &receiver->failure;
     skn_manifest_t manifest = { 0 };
     skn_json_text_t text = { 0 };
-    if (receiver->failure.status == SKN_OK &&
-        skn_checkpoint_list(receiver->writer, "{}", &manifest,
-                            &receiver->failure) == SKN_OK) {
+    if (failure->status == SKN_OK &&
+        skn_checkpoint_list(receiver->writer, "{}", &manifest, failure) ==
+            SKN_OK) {
         skn_manifest_print(&manifest, &text);
-        (void)skn_json_text_seal(&text, &receiver->failure);
+        (void)skn_json_text_seal(&text, failure);
     }
     skn_manifest_fini(&manifest);
-    skn_status_t status;
-    if (receiver->failure.status != SKN_OK) {
-        status = report(actor, keeper, SKN_KEEP_WRITE, receiver->batch,
-                        &receiver->failure, error);
-    } else {
-        skn_kept_t kept = { .node = keeper->node,
-                            .step = SKN_KEEP_WRITE,
-                            .batch = receiver->batch,
-                            .failure = "",
-                            .list = { (uint8_t *)text.bytes, text.count } };
-        status = skn_actor_send(actor, &skn_kept_schema, &kept, error);
-    }
+    skn_status_t status = report(actor, keeper, SKN_KEEP_WRITE, receiver->batch,
+                                 failure, &text, error);
     skn_json_text_fini(&text);
     return status;
 }
@@ -121,7 +81,7 @@ static skn_status_t
 on_tensor(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     return skn_state_receiver_tensor(&keeper->receiver, actor, message, error);
 }
 
@@ -129,7 +89,7 @@ static skn_status_t
 on_chunk(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     bool all;
     skn_status_t status = skn_state_receiver_chunk(&keeper->receiver, actor,
                                                    message, &all, error);
@@ -137,37 +97,19 @@ on_chunk(skn_actor_t *actor, void *state, const void *message,
                                    : status;
 }
 
-/* --- steps --------------------------------------------------------------- */
+/* --- restoring ----------------------------------------------------------- */
 
-/* Opens the folder of the run, or makes it. */
 static skn_status_t
-enter_run(const skn_actor_t *actor, keeper_t *keeper, const char *run_id,
-          skn_error_t *error)
+on_want(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
 {
-    const char *path = skn_actor_option_text(actor, "path");
-    skn_run_options_t options = {
-        .resume = skn_actor_option_bool(actor, "resume") &&
-                  skn_run_folder_begun(path),
-        .run_id = run_id && run_id[0] ? run_id : NULL,
-        .config_text = skn_actor_option_text(actor, "config"),
-        .wait_ms = SKN_LOCK_WAIT_MS,
-    };
-    keeper->run = skn_run_folder_open(path, &options, NULL, error);
-    if (!keeper->run)
-        return error->status;
-    const char *found = skn_run_folder_id(keeper->run);
-    if (!options.run_id || strcmp(found, options.run_id) == 0)
-        return SKN_OK;
-    (void)skn_fail(error, SKN_CANNOT_CREATE,
-                   "%s: %s holds run %.6s, this is run %.6s", keeper->who, path,
-                   found, run_id);
-    return skn_fail_hint(error, SKN_CANNOT_CREATE,
-                         "give the node another checkpoint.path");
+    skn_keeper_t *keeper = state;
+    return skn_restorer_take(&keeper->restorer, actor, message, error);
 }
 
 static skn_status_t
-take_holding(skn_actor_t *actor, keeper_t *keeper, const skn_holding_t *holding,
-             skn_error_t *error)
+take_holding(skn_actor_t *actor, skn_keeper_t *keeper,
+             const skn_holding_t *holding, skn_error_t *error)
 {
     skn_fetcher_t *fetcher = &keeper->restorer.fetcher;
     skn_status_t status =
@@ -177,13 +119,45 @@ take_holding(skn_actor_t *actor, keeper_t *keeper, const skn_holding_t *holding,
     return status;
 }
 
+static skn_status_t
+on_holding(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *error)
+{
+    skn_keeper_t *keeper = state;
+    if (keeper->started)
+        return take_holding(actor, keeper, message, error);
+    /* Other nodes may get the start before this one: it has another sender. */
+    if (keeper->early_count == keeper->nodes)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: a node reported twice what it holds",
+                        skn_actor_name(actor));
+    keeper->early[keeper->early_count++] = skn_message_keep(message);
+    return SKN_OK;
+}
+
+/* Opens the checkpoint that the run continues from, where no other node has a
+ * part of it to send. */
+static skn_status_t
+restore_alone(const skn_actor_t *actor, skn_keeper_t *keeper,
+              skn_error_t *error)
+{
+    const char *path = skn_actor_option_text(actor, "checkpoint");
+    skn_checkpoint_t *checkpoint = NULL;
+    if (path[0]) {
+        checkpoint = skn_checkpoint_open(path, SKN_VERIFY_LAZY, error);
+        if (!checkpoint)
+            return error->status;
+    }
+    return skn_restorer_begin(&keeper->restorer, checkpoint, 0, 1, error);
+}
+
 /* Opens the checkpoint that the run continues from, and tells the other nodes
  * which of its files are here. */
 static skn_status_t
-start_restoring(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
-                skn_error_t *error)
+start_restoring(skn_actor_t *actor, skn_keeper_t *keeper,
+                const skn_keep_t *keep, skn_error_t *error)
 {
-    char name[SKN_BATCH_NAME_BYTES], path[KEEPER_PATH_BYTES];
+    char name[SKN_BATCH_NAME_BYTES], path[SKN_KEPT_PATH_BYTES];
     skn_checkpoint_t *checkpoint = NULL;
     if (keep->manifest.count > 0) {
         skn_batch_name(keep->batch, keep->generation, name);
@@ -204,118 +178,10 @@ start_restoring(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
 }
 
 static skn_status_t
-start_here(skn_actor_t *actor, keeper_t *keeper, const skn_keep_t *keep,
-           skn_error_t *error)
-{
-    skn_status_t status =
-        leads(keeper) ? SKN_OK : enter_run(actor, keeper, keep->run, error);
-    keeper->started = true;
-    keeper->must_restore = keep->restores;
-    if (only_gives(keeper) && !keeper->must_restore)
-        skn_actor_finish(actor);
-    return status == SKN_OK && keeper->must_restore
-               ? start_restoring(actor, keeper, keep, error)
-               : status;
-}
-
-/* Removes what the new checkpoint replaces: later batches that were abandoned,
- * and checkpoints that are too old. A failure here leaves too many, which does
- * no harm. */
-static void
-settle_here(keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
-{
-    skn_run_folder_t *run = keeper->run;
-    uint64_t batch = keep->batch, generation = keep->generation;
-    if (skn_run_folder_mark_latest(run, batch, generation, failure) != SKN_OK)
-        return;
-    if (keep->best &&
-        skn_run_folder_mark_best(run, batch, generation, failure) != SKN_OK)
-        return;
-    if (skn_run_folder_forget_after(run, batch, generation, failure) == SKN_OK)
-        (void)skn_run_folder_prune(run, batch, generation, keeper->keep,
-                                   failure);
-}
-
-static skn_status_t
-on_keep(skn_actor_t *actor, void *state, const void *message,
-        skn_error_t *error)
-{
-    keeper_t *keeper = state;
-    const skn_keep_t *keep = message;
-    skn_keeping_t step = (skn_keeping_t)keep->step;
-    skn_state_receiver_t *receiver = &keeper->receiver;
-    skn_error_t failure = { 0 };
-    if (step == SKN_KEEP_START)
-        return start_here(actor, keeper, keep, error);
-    if (step == SKN_KEEP_GO) {
-        keeper->restorer.must_wait = false;
-        if (only_gives(keeper)) /* all have what they lacked */
-            skn_actor_finish(actor);
-        return SKN_OK;
-    }
-    if (only_gives(keeper))
-        return SKN_OK;
-    bool is_writing = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
-    if (step == SKN_KEEP_WRITE || (is_writing && !receiver->writer))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: step %u of batch %llu, which is not being saved",
-                        skn_actor_name(actor), keep->step,
-                        (unsigned long long)keep->batch);
-    if (step != SKN_KEEP_SEAL)
-        skn_checkpoint_close(&keeper->sealed);
-    if (step == SKN_KEEP_DROP) {
-        skn_state_receiver_drop(receiver);
-        receiver->open = false;
-        return SKN_OK;
-    }
-    if (step == SKN_KEEP_OPEN) {
-        skn_state_receiver_begin(receiver, keeper->run, keep->batch,
-                                 keep->generation);
-        failure = receiver->failure;
-    } else if (step == SKN_KEEP_SEAL) {
-        (void)skn_checkpoint_seal(receiver->writer,
-                                  (const char *)keep->manifest.at,
-                                  keep->manifest.count, &failure);
-    } else if (step == SKN_KEEP_COMMIT) {
-        receiver->shard_count = 0; /* their writers go with it */
-        (void)skn_checkpoint_commit(&receiver->writer, NULL, &failure);
-    } else if (step == SKN_KEEP_SETTLE) {
-        settle_here(keeper, keep, &failure);
-    }
-    return report(actor, keeper, step, keep->batch, &failure, error);
-}
-
-/* --- parts for other nodes, and from them -------------------------------- */
-
-static skn_status_t
-on_want(skn_actor_t *actor, void *state, const void *message,
-        skn_error_t *error)
-{
-    keeper_t *keeper = state;
-    return skn_restorer_take(&keeper->restorer, actor, message, error);
-}
-
-static skn_status_t
-on_holding(skn_actor_t *actor, void *state, const void *message,
-           skn_error_t *error)
-{
-    keeper_t *keeper = state;
-    if (keeper->started)
-        return take_holding(actor, keeper, message, error);
-    /* Other nodes may get the start before this one: it has another sender. */
-    if (keeper->early_count == keeper->nodes)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: a node reported twice what it holds",
-                        skn_actor_name(actor));
-    keeper->early[keeper->early_count++] = skn_message_keep(message);
-    return SKN_OK;
-}
-
-static skn_status_t
 on_fetch(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     const skn_fetch_t *fetch = message;
     const skn_checkpoint_writer_t *writer = keeper->receiver.writer;
     skn_error_t fault = { 0 };
@@ -331,240 +197,200 @@ static skn_status_t
 on_fetched(skn_actor_t *actor, void *state, const void *message,
            skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     const skn_fetched_t *fetched = message;
-    return skn_fetcher_take(fetched->ticket & 1 ? &keeper->gatherer.fetcher
-                                                : &keeper->restorer.fetcher,
+    return skn_fetcher_take(fetched->ticket & SKN_TICKET_SEALED
+                                ? &keeper->gatherer.fetcher
+                                : &keeper->restorer.fetcher,
                             actor, fetched, error);
 }
 
-/* --- the lead ------------------------------------------------------------ */
+/* --- the folder ---------------------------------------------------------- */
 
+/* While this run was planned, another process may have continued it. */
 static skn_status_t
-tell_step(skn_actor_t *actor, keeper_t *keeper, skn_keeping_t step,
-          skn_bytes_t manifest, skn_error_t *error)
+check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
+             skn_error_t *error)
 {
-    skn_keep_t keep = { .step = (uint32_t)step,
-                        .batch = keeper->save->batch,
-                        .generation = keeper->generation,
-                        .best = keeper->save->best,
-                        .run = "",
-                        .manifest = manifest };
-    skn_step_reports_expect(&keeper->reports, step, keeper->save->batch);
-    return skn_actor_send(actor, &skn_keep_schema, &keep, error);
+    const char *path = skn_run_folder_path(run);
+    skn_batch_id_t *list = NULL;
+    size_t count = 0;
+    skn_status_t status = skn_run_folder_batches(skn_run_folder_descriptor(run),
+                                                 path, &list, &count, error);
+    uint64_t newest = status == SKN_OK && count > 0 ? list[0].batch : 0;
+    free(list);
+    if (status != SKN_OK ||
+        newest == (uint64_t)skn_actor_option_int(actor, "newest"))
+        return status;
+    status =
+        skn_fail(error, SKN_BUSY, "%s: another process has written batch %llu",
+                 path, (unsigned long long)newest);
+    return skn_fail_hint(error, status,
+                         "resume again to continue from that batch");
 }
 
+/* Opens the folder of the run, or makes it: of several nodes, one may have had
+ * none. */
 static skn_status_t
-tell_failure(skn_actor_t *actor, const keeper_t *keeper, const char *what,
-             bool over, skn_error_t *error)
+enter_run(const skn_actor_t *actor, skn_keeper_t *keeper, const char *run_id,
+          skn_error_t *error)
 {
-    skn_json_text_t text = { 0 };
-    char hint[SKN_ERROR_HINT_BYTES];
-    skn_run_folder_after_failure(keeper->run, "", hint);
-    skn_json_text_add(&text, "{\"event\":\"warning\",\"message\":");
-    skn_json_text_add_string(&text, what);
-    skn_json_text_add(&text, ",\"hint\":\"%s\"}",
-                      over ? "older checkpoints stay in its folder" : hint);
-    skn_status_t status =
-        text.failed ? SKN_OK
-                    : skn_actor_send_event(actor, error, "%s", text.bytes);
-    skn_json_text_fini(&text);
-    return status;
-}
-
-static skn_status_t
-end_save(skn_actor_t *actor, keeper_t *keeper, const skn_saved_t *saved,
-         skn_error_t *error)
-{
-    skn_message_drop(keeper->save);
-    keeper->save = NULL;
-    return skn_actor_send(actor, &skn_saved_schema, saved, error);
-}
-
-/* The model itself must not be lost, nor the state that leaving nodes have
- * handed over; failures in between are only reported, up to a limit. */
-static skn_status_t
-give_up(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
-{
-    skn_error_t failure = keeper->reports.failure;
-    skn_saved_t none = { .batch = keeper->save->batch,
-                         .path = "",
-                         .weights_sha256 = "" };
-    bool renamed = keeper->reports.step == SKN_KEEP_COMMIT;
-    skn_gatherer_close(&keeper->gatherer);
-    keeper->failures++;
-    if (keeper->save->hash || keeper->keepers < keeper->nodes ||
-        (keeper->generation > 0 && keeper->failures >= FAILURES_MAX)) {
-        *error = failure;
-        return failure.status;
-    }
-    skn_status_t status = renamed ? SKN_OK
-                                  : tell_step(actor, keeper, SKN_KEEP_DROP,
-                                              (skn_bytes_t){ 0 }, error);
-    if (status == SKN_OK)
-        status = tell_failure(actor, keeper, failure.text, false, error);
-    return status == SKN_OK ? end_save(actor, keeper, &none, error) : status;
-}
-
-static skn_status_t
-on_save(skn_actor_t *actor, void *state, const void *message,
-        skn_error_t *error)
-{
-    keeper_t *keeper = state;
-    const skn_save_t *save = message;
-    if (save->metadata.count == 0 ||
-        save->metadata.at[save->metadata.count - 1] != '\0')
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the metadata of batch %llu has no NUL at its end",
-                        skn_actor_name(actor), (unsigned long long)save->batch);
-    if (!leads(keeper) || keeper->save)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: asked to save batch %llu out of turn",
-                        skn_actor_name(actor), (unsigned long long)save->batch);
-    keeper->save = skn_message_keep(message);
-    return tell_step(actor, keeper, SKN_KEEP_OPEN, (skn_bytes_t){ 0 }, error);
-}
-
-static skn_status_t
-seal_all(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
-{
-    skn_json_text_t text = { 0 };
-    skn_step_reports_t *reports = &keeper->reports;
-    skn_status_t status =
-        skn_step_reports_seal(reports, (const char *)keeper->save->metadata.at,
-                              &text, &reports->failure);
-    status = status == SKN_OK
-                 ? tell_step(actor, keeper, SKN_KEEP_SEAL,
-                             (skn_bytes_t){ (uint8_t *)text.bytes, text.count },
-                             error)
-                 : give_up(actor, keeper, error);
-    skn_json_text_fini(&text);
-    return status;
-}
-
-/* The best model and the last one are whole on the lead's node, where predict,
- * eval or a copy of the folder finds them. */
-static skn_status_t
-gather(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
-{
-    skn_step_reports_t *reports = &keeper->reports;
-    skn_fetcher_t fetcher = { 0 };
-    uint64_t ticket = keeper->gatherer.fetcher.next_ticket;
-    skn_status_t status = SKN_OK;
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(skn_checkpoint_writer_path(keeper->receiver.writer),
-                            SKN_VERIFY_HERE, &reports->failure);
-    status = checkpoint
-                 ? skn_fetcher_open(&fetcher, checkpoint, 0, keeper->nodes,
-                                    true, &reports->failure)
-                 : reports->failure.status;
-    if (ticket > fetcher.next_ticket)
-        fetcher.next_ticket = ticket;
-    uint32_t *file = calloc(reports->whole.file_count + 1, sizeof(*file));
-    if (!file && status == SKN_OK)
-        status = skn_fail(&reports->failure, SKN_NO_MEMORY,
-                          "no memory for a list of %zu files",
-                          reports->whole.file_count);
-    for (uint32_t k = 1; k < reports->nodes && status == SKN_OK; k++)
-        status = skn_fetcher_hold(&fetcher, actor, k, file,
-                                  skn_step_reports_files(reports, k, file),
-                                  &reports->failure);
-    free(file);
-    skn_gatherer_begin(&keeper->gatherer, &fetcher, keeper->receiver.writer);
-    return status == SKN_OK ? SKN_OK : give_up(actor, keeper, error);
-}
-
-static skn_status_t
-step_gathering(skn_actor_t *actor, keeper_t *keeper, bool *idle,
-               skn_error_t *error)
-{
-    bool over;
-    skn_status_t status = skn_gatherer_step(&keeper->gatherer, actor, idle,
-                                            &over, &keeper->reports.failure);
-    if (status != SKN_OK)
-        return give_up(actor, keeper, error);
-    if (!over)
+    const char *path = skn_actor_option_text(actor, "path");
+    bool is_alone = skn_keeper_is_alone(keeper);
+    skn_run_options_t options = {
+        .resume = skn_actor_option_bool(actor, "resume") &&
+                  (is_alone || skn_run_folder_begun(path)),
+        .run_id = run_id[0] ? run_id : NULL,
+        .config_text = skn_actor_option_text(actor, "config"),
+        .wait_ms = SKN_LOCK_WAIT_MS,
+    };
+    keeper->run = skn_run_folder_open(path, &options, NULL, error);
+    if (!keeper->run)
+        return error->status;
+    if (is_alone)
+        return options.resume ? check_newest(actor, keeper->run, error)
+                              : SKN_OK;
+    const char *found = skn_run_folder_id(keeper->run);
+    if (!options.run_id || strcmp(found, run_id) == 0)
         return SKN_OK;
-    skn_gatherer_close(&keeper->gatherer);
-    return tell_step(actor, keeper, SKN_KEEP_COMMIT, (skn_bytes_t){ 0 }, error);
+    (void)skn_fail(error, SKN_CANNOT_CREATE,
+                   "%s%s holds run %.6s, this is run %.6s", keeper->who, path,
+                   found, run_id);
+    return skn_fail_hint(error, SKN_CANNOT_CREATE,
+                         "give the node another checkpoint.path");
 }
 
-/* All nodes have settled. */
-static skn_status_t
-finish(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
-{
-    char name[SKN_BATCH_NAME_BYTES], path[KEEPER_PATH_BYTES];
-    char hex[SKN_SHA256_TEXT_BYTES] = "";
-    skn_ledger_verdict_t verdict = { 0 };
-    const skn_error_t *failure = &keeper->reports.failure;
-    skn_status_t status = SKN_OK;
-    keeper->failures = 0;
-    skn_batch_name(keeper->save->batch, keeper->generation, name);
-    (void)snprintf(path, sizeof(path), "%s/%s",
-                   skn_run_folder_path(keeper->run), name);
-    if (failure->status != SKN_OK)
-        status = tell_failure(actor, keeper, failure->text, true, error);
-    if (status == SKN_OK && keeper->save->hash)
-        status = skn_ledger_read_back(path, hex, &verdict, error);
-    skn_saved_t saved = { .batch = keeper->save->batch,
-                          .path = path,
-                          .weights_sha256 = hex,
-                          .ledger = verdict.known,
-                          .lost = verdict.lost,
-                          .applied_twice = verdict.applied_twice };
-    return status == SKN_OK ? end_save(actor, keeper, &saved, error) : status;
-}
+/* --- steps --------------------------------------------------------------- */
 
-/* All keepers have sent their owners what they had: lets them begin. */
 static skn_status_t
-let_go(skn_actor_t *actor, keeper_t *keeper, skn_error_t *error)
+start_here(skn_actor_t *actor, skn_keeper_t *keeper, const skn_keep_t *keep,
+           skn_error_t *error)
 {
-    skn_keep_t keep = { .step = SKN_KEEP_GO, .run = "" };
-    skn_saved_t all = { .batch = keeper->restorer.fetcher.batch,
-                        .path = "",
-                        .weights_sha256 = "" };
-    skn_status_t status = skn_actor_send(actor, &skn_keep_schema, &keep, error);
-    return status == SKN_OK
-               ? skn_actor_send(actor, &skn_saved_schema, &all, error)
+    skn_status_t status = skn_keeper_leads(keeper)
+                              ? SKN_OK
+                              : enter_run(actor, keeper, keep->run, error);
+    keeper->started = true;
+    keeper->must_restore = keep->restores;
+    if (only_gives(keeper) && !keeper->must_restore)
+        skn_actor_finish(actor);
+    return status == SKN_OK && keeper->must_restore
+               ? start_restoring(actor, keeper, keep, error)
                : status;
 }
 
-static skn_status_t
-on_kept(skn_actor_t *actor, void *state, const void *message,
-        skn_error_t *error)
+static void
+go_here(skn_actor_t *actor, skn_keeper_t *keeper)
 {
-    keeper_t *keeper = state;
-    skn_step_reports_t *reports = &keeper->reports;
-    bool all = false;
-    skn_status_t status =
-        skn_step_reports_take(reports, actor, message, &all, error);
-    if (status != SKN_OK || !all)
-        return status;
-    if (reports->failure.status != SKN_OK && reports->step != SKN_KEEP_SETTLE)
-        return give_up(actor, keeper, error);
-    switch (reports->step) {
-    case SKN_KEEP_GO:
-        return let_go(actor, keeper, error);
-    case SKN_KEEP_OPEN:
-        skn_step_reports_expect(reports, SKN_KEEP_WRITE, reports->batch);
-        return skn_actor_send(actor, &skn_save_schema, keeper->save, error);
-    case SKN_KEEP_WRITE:
-        return seal_all(actor, keeper, error);
-    case SKN_KEEP_SEAL:
-        return keeper->save->hash ? gather(actor, keeper, error)
-                                  : tell_step(actor, keeper, SKN_KEEP_COMMIT,
-                                              (skn_bytes_t){ 0 }, error);
-    case SKN_KEEP_COMMIT:
-        return tell_step(actor, keeper, SKN_KEEP_SETTLE, (skn_bytes_t){ 0 },
-                         error);
-    case SKN_KEEP_SETTLE:
-        return finish(actor, keeper, error);
+    keeper->restorer.must_wait = false;
+    if (only_gives(keeper)) /* all have what they lacked */
+        skn_actor_finish(actor);
+}
+
+static void
+open_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
+{
+    skn_state_receiver_begin(&keeper->receiver, keeper->run, keep->batch,
+                             keep->generation);
+    *failure = keeper->receiver.failure;
+}
+
+static void
+seal_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
+{
+    (void)skn_checkpoint_seal(keeper->receiver.writer,
+                              (const char *)keep->manifest.at,
+                              keep->manifest.count, failure);
+}
+
+static void
+commit_here(skn_keeper_t *keeper, skn_error_t *failure)
+{
+    keeper->receiver.shard_count = 0; /* their writers go with it */
+    (void)skn_checkpoint_commit(&keeper->receiver.writer, NULL, failure);
+}
+
+/* Removes what the new checkpoint replaces: checkpoints that are too old, and
+ * later batches that were abandoned. A failure of that leaves too many, which
+ * does no harm; of several nodes, the lead warns of it. A keeper that was
+ * always alone leaves later batches: they are damaged, as the run has gone on
+ * from its newest sound one. */
+static void
+settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
+{
+    skn_run_folder_t *run = keeper->run;
+    uint64_t batch = keep->batch, generation = keep->generation;
+    bool is_alone = skn_keeper_is_alone(keeper);
+    skn_error_t left = { 0 };
+    if (skn_run_folder_mark_latest(run, batch, generation, &left) == SKN_OK)
+        (void)skn_run_folder_prune(run, batch, generation, keeper->keep, &left);
+    if (!is_alone || generation > 0)
+        (void)skn_run_folder_forget_after(run, batch, generation, &left);
+    if (!is_alone)
+        *failure = left;
+    if (keep->best)
+        (void)skn_run_folder_mark_best(run, batch, generation, failure);
+}
+
+static void
+drop_here(skn_keeper_t *keeper)
+{
+    skn_state_receiver_drop(&keeper->receiver);
+    keeper->receiver.open = false;
+}
+
+skn_status_t
+skn_keeper_step(skn_actor_t *actor, skn_keeper_t *keeper,
+                const skn_keep_t *keep, skn_error_t *error)
+{
+    skn_error_t failure = { 0 };
+    if (keep->step != SKN_KEEP_SEAL)
+        skn_checkpoint_close(&keeper->sealed);
+    switch ((skn_keeping_t)keep->step) {
     case SKN_KEEP_START:
+        return start_here(actor, keeper, keep, error);
+    case SKN_KEEP_GO:
+        go_here(actor, keeper);
+        return SKN_OK;
     case SKN_KEEP_DROP:
+        drop_here(keeper);
+        return SKN_OK;
+    case SKN_KEEP_OPEN:
+        open_here(keeper, keep, &failure);
+        break;
+    case SKN_KEEP_SEAL:
+        seal_here(keeper, keep, &failure);
+        break;
+    case SKN_KEEP_COMMIT:
+        commit_here(keeper, &failure);
+        break;
+    case SKN_KEEP_SETTLE:
+        settle_here(keeper, keep, &failure);
+        break;
+    case SKN_KEEP_WRITE:
     case SKN_KEEP_COUNT:
         break;
     }
-    return SKN_OK;
+    return report(actor, keeper, keep->step, keep->batch, &failure, NULL,
+                  error);
+}
+
+static skn_status_t
+on_keep(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    skn_keeper_t *keeper = state;
+    const skn_keep_t *keep = message;
+    uint32_t step = keep->step;
+    bool is_written = step == SKN_KEEP_SEAL || step == SKN_KEEP_COMMIT;
+    if (step > SKN_KEEP_GO && only_gives(keeper))
+        return SKN_OK;
+    if (skn_keeper_leads(keeper) || step == SKN_KEEP_WRITE ||
+        (is_written && !keeper->receiver.writer))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: step %u of batch %llu, which is not being saved",
+                        skn_actor_name(actor), step,
+                        (unsigned long long)keep->batch);
+    return skn_keeper_step(actor, keeper, keep, error);
 }
 
 /* --- open, start, produce, close ----------------------------------------- */
@@ -572,26 +398,21 @@ on_kept(skn_actor_t *actor, void *state, const void *message,
 static skn_status_t
 keeper_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     skn_restorer_t *restorer = &keeper->restorer;
+    const skn_error_t none = { 0 };
     bool idle = true, over = false;
+    skn_status_t status = SKN_OK;
     if (keeper->gatherer.active) {
-        skn_status_t status = step_gathering(actor, keeper, &idle, error);
-        if (idle)
-            skn_actor_rest(actor);
-        return status;
+        status = skn_keeper_lead_gather(actor, keeper, &idle, error);
+    } else if (keeper->must_restore && !only_gives(keeper)) {
+        if (restorer->ready && !keeper->has_restored &&
+            restorer->complete == restorer->owners) {
+            keeper->has_restored = true;
+            return report(actor, keeper, SKN_KEEP_GO, 0, &none, NULL, error);
+        }
+        status = skn_restorer_send(restorer, actor, &idle, &over, error);
     }
-    if (!keeper->must_restore || only_gives(keeper)) {
-        skn_actor_rest(actor);
-        return SKN_OK;
-    }
-    if (keeper->restorer.ready && !keeper->has_restored &&
-        restorer->complete == restorer->owners) {
-        keeper->has_restored = true;
-        return report(actor, keeper, SKN_KEEP_GO, 0, NULL, error);
-    }
-    skn_status_t status =
-        skn_restorer_send(restorer, actor, &idle, &over, error);
     if (idle)
         skn_actor_rest(actor);
     if (status == SKN_OK && over) {
@@ -601,84 +422,85 @@ keeper_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     return status;
 }
 
+/* Checks which of the keepers this one is. */
 static skn_status_t
-keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
+take_place(const skn_actor_t *actor, skn_keeper_t *keeper, uint32_t senders,
+           skn_error_t *error)
 {
-    keeper_t *keeper = state;
+    uint32_t nodes = keeper->nodes = skn_actor_peers(actor);
     keeper->node = skn_actor_index(actor);
-    keeper->nodes = skn_actor_peers(actor);
-    if (keeper->nodes > SKN_CLUSTER_NODES_MAX)
+    if (nodes > SKN_CLUSTER_NODES_MAX)
         return skn_fail(error, SKN_BAD_CONFIG, "%u keepers, at most %u allowed",
-                        keeper->nodes, SKN_CLUSTER_NODES_MAX);
-    (void)snprintf(keeper->who, sizeof(keeper->who), "node '%.64s'",
-                   skn_actor_option_text(actor, "node"));
+                        nodes, SKN_CLUSTER_NODES_MAX);
     keeper->keepers = (uint32_t)skn_actor_option_int(actor, "keepers");
-    if (keeper->keepers == 0 || keeper->keepers > keeper->nodes)
-        keeper->keepers = keeper->nodes;
-    keeper->generation = (uint64_t)skn_actor_option_int(actor, "generation");
-    keeper->keep = (uint32_t)skn_actor_option_int(actor, "keep");
-    uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
-    int64_t senders = skn_actor_option_int(actor, "owners");
+    if (keeper->keepers == 0 || keeper->keepers > nodes)
+        keeper->keepers = nodes;
+    if (!skn_keeper_is_alone(keeper))
+        (void)snprintf(keeper->who, sizeof(keeper->who),
+                       "node '%.64s': ", skn_actor_option_text(actor, "node"));
     if ((senders == 0) != only_gives(keeper))
         return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %lld owners send their state to keeper %u, but "
+                        "%s: %u owners send their state to keeper %u, but "
                         "only the first %u keep checkpoints",
-                        skn_actor_name(actor), (long long)senders, keeper->node,
+                        skn_actor_name(actor), senders, keeper->node,
                         keeper->keepers);
+    if (nodes > 1 && skn_actor_option_bool(actor, "read_only"))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: one of %u keepers cannot be read_only",
+                        skn_actor_name(actor), nodes);
+    return SKN_OK;
+}
+
+/* The lead enters the run, and if it is alone it opens the checkpoint too: then
+ * nobody else is to be sent a start. */
+static skn_status_t
+lead_open(const skn_actor_t *actor, skn_keeper_t *keeper, skn_error_t *error)
+{
     skn_status_t status =
-        senders > 0 ? skn_state_receiver_open(&keeper->receiver,
-                                              (uint32_t)senders, error)
-                    : SKN_OK;
-    if (status == SKN_OK)
-        status = skn_restorer_open(&keeper->restorer, owners, error);
-    keeper->restorer.must_wait = true;
-    if (status != SKN_OK || !leads(keeper))
-        return status;
-    status = skn_step_reports_open(&keeper->reports, keeper->keepers, error);
+        skn_step_reports_open(&keeper->reports, keeper->keepers, error);
     skn_step_reports_expect(&keeper->reports, SKN_KEEP_GO, 0);
-    return status == SKN_OK
-               ? enter_run(actor, keeper, skn_actor_option_text(actor, "run"),
-                           error)
+    if (status == SKN_OK && !skn_actor_option_bool(actor, "read_only"))
+        status = enter_run(actor, keeper, skn_actor_option_text(actor, "run"),
+                           error);
+    keeper->must_restore =
+        skn_keeper_is_alone(keeper) && keeper->restorer.owners > 0;
+    return status == SKN_OK && keeper->must_restore
+               ? restore_alone(actor, keeper, error)
                : status;
 }
 
-/* The lead sends all keepers the id of the run and the checkpoint that it
- * continues from. */
+static skn_status_t
+keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    skn_keeper_t *keeper = state;
+    uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
+    uint32_t senders = (uint32_t)skn_actor_option_int(actor, "owners");
+    keeper->generation = (uint64_t)skn_actor_option_int(actor, "generation");
+    keeper->keep = (uint32_t)skn_actor_option_int(actor, "keep");
+    skn_status_t status = take_place(actor, keeper, senders, error);
+    if (status == SKN_OK && senders > 0)
+        status = skn_state_receiver_open(&keeper->receiver, senders, error);
+    if (status == SKN_OK)
+        status = skn_restorer_open(&keeper->restorer, owners, error);
+    keeper->restorer.must_wait = true;
+    return status == SKN_OK && skn_keeper_leads(keeper)
+               ? lead_open(actor, keeper, error)
+               : status;
+}
+
 static skn_status_t
 keeper_start(skn_actor_t *actor, void *state, skn_error_t *error)
 {
-    keeper_t *keeper = state;
-    const char *path = skn_actor_option_text(actor, "checkpoint");
-    const char *name = strrchr(path, '/');
-    skn_batch_id_t id = { 0 };
-    char *bytes = NULL;
-    size_t count = 0;
-    skn_status_t status = SKN_OK;
-    if (!leads(keeper))
-        return SKN_OK;
-    if (path[0] && !skn_batch_name_parse(name ? name + 1 : path, &id.batch,
-                                         &id.generation))
-        return skn_fail(error, SKN_BAD_CONFIG, "%s is not a checkpoint", path);
-    if (path[0])
-        status = skn_held_manifest(skn_run_folder_path(keeper->run), id.batch,
-                                   id.generation, &bytes, &count, error);
-    skn_keep_t keep = { .step = SKN_KEEP_START,
-                        .batch = id.batch,
-                        .generation = id.generation,
-                        .restores = skn_actor_receivers(
-                                        actor, &skn_restored_schema) > 0,
-                        .run = skn_run_folder_id(keeper->run),
-                        .manifest = { (uint8_t *)bytes, count } };
-    if (status == SKN_OK)
-        status = skn_actor_send(actor, &skn_keep_schema, &keep, error);
-    free(bytes);
-    return status;
+    skn_keeper_t *keeper = state;
+    return skn_keeper_leads(keeper) && !skn_keeper_is_alone(keeper)
+               ? skn_keeper_lead_start(actor, keeper, error)
+               : SKN_OK;
 }
 
 static void
 keeper_close(skn_actor_t *actor, void *state)
 {
-    keeper_t *keeper = state;
+    skn_keeper_t *keeper = state;
     (void)actor;
     skn_message_drop(keeper->save);
     for (uint32_t k = 0; k < keeper->early_count; k++)
@@ -694,11 +516,18 @@ keeper_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     { "path", SKN_OPTION_PATH, NULL, 0, 0, NULL,
       "folder of the run on this node" },
-    { "node", SKN_OPTION_TEXT, NULL, 0, 0, NULL, "name of this node" },
+    { "node", SKN_OPTION_TEXT, "", 0, 0, NULL,
+      "name of this node; empty: a single keeper" },
     { "resume", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "the folder may already hold the run" },
+      "the folder already holds the run, or, with several keepers, may"
+      " hold it" },
+    { "newest", SKN_OPTION_INT, "0", 0, SKN_WHOLE_MAX, NULL,
+      "resume, single keeper: newest batch in the folder; 0: none" },
     { "checkpoint", SKN_OPTION_TEXT, "", 0, 0, NULL,
-      "first node: checkpoint in its folder from which the run resumes" },
+      "first node: checkpoint from which owners request their state; empty: "
+      "none" },
+    { "read_only", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "single keeper: send owners their state, but never write to the folder" },
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL,
       "first node: id of a new run, 32 hex digits; empty: random" },
     { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
@@ -716,12 +545,12 @@ static const skn_option_t options[] = {
 };
 
 static const skn_handler_t handlers[] = {
-    { &skn_save_schema, on_save, NULL },
+    { &skn_save_schema, skn_keeper_on_save, NULL },
     { &skn_tensor_schema, on_tensor, NULL },
     { &skn_chunk_schema, on_chunk, NULL },
     { &skn_want_schema, on_want, NULL },
     { &skn_keep_schema, on_keep, NULL },
-    { &skn_kept_schema, on_kept, NULL },
+    { &skn_kept_schema, skn_keeper_on_kept, NULL },
     { &skn_holding_schema, on_holding, NULL },
     { &skn_fetch_schema, on_fetch, NULL },
     { &skn_fetched_schema, on_fetched, NULL },
@@ -737,14 +566,16 @@ static const skn_schema_t *const sends[] = {
 static const skn_schema_t *const gathers[] = { NULL };
 
 static const skn_schema_t *const needs[] = {
-    &skn_keep_schema,
+    &skn_save_schema,
+    &skn_tensor_schema,
+    &skn_chunk_schema,
     NULL,
 };
 
 const skn_kind_t skn_keeper = {
     .name = "keeper",
-    .help = "keeps a node's share of checkpoints in the node's own folder",
-    .state_bytes = sizeof(keeper_t),
+    .help = "keeps checkpoints of the run in a folder of its node",
+    .state_bytes = sizeof(skn_keeper_t),
     .options = options,
     .handlers = handlers,
     .sends = sends,

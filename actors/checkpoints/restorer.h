@@ -1,5 +1,5 @@
 /* restorer.h - sends owners their state at a resume: the other end of
- * restore.h, in a checkpointer or keeper.
+ * restore.h, in a keeper.
  *
  * Each owner gets one rectangle at a time, a few rows per message: memory holds
  * only what credit allows, and a few parts that other nodes have yet to send

@@ -90,8 +90,9 @@ skn_step_reports_take(skn_step_reports_t *reports, const skn_actor_t *actor,
 }
 
 skn_status_t
-skn_step_reports_seal(skn_step_reports_t *reports, const char *metadata,
-                      skn_json_text_t *text, skn_error_t *error)
+skn_step_reports_seal(skn_step_reports_t *reports, const char *path,
+                      const char *metadata, skn_json_text_t *text,
+                      skn_error_t *error)
 {
     skn_manifest_t *whole = &reports->whole;
     skn_status_t status = SKN_OK;
@@ -104,9 +105,8 @@ skn_step_reports_seal(skn_step_reports_t *reports, const char *metadata,
         status = skn_manifest_merge(whole, &reports->parts[k], error);
     if (status == SKN_OK)
         status = skn_manifest_sort(whole, error);
-    return status == SKN_OK
-               ? skn_manifest_text("the checkpoint", whole, text, error)
-               : status;
+    return status == SKN_OK ? skn_manifest_text(path, whole, text, error)
+                            : status;
 }
 
 size_t

@@ -34,10 +34,10 @@ skn_status_t skn_step_reports_take(skn_step_reports_t *reports,
                                    skn_error_t *error);
 /* The sealed manifest of all files that were written, in the order of their
  * names, so that the same layout gives the same manifest. SKN_BAD_DATA when
- * they are not a whole checkpoint. */
+ * they are not a whole checkpoint: then the message begins with `path`. */
 skn_status_t skn_step_reports_seal(skn_step_reports_t *reports,
-                                   const char *metadata, skn_json_text_t *text,
-                                   skn_error_t *error);
+                                   const char *path, const char *metadata,
+                                   skn_json_text_t *text, skn_error_t *error);
 /* The indices in the whole manifest of the files that `node` has written;
  * `file` has room for all. */
 size_t skn_step_reports_files(const skn_step_reports_t *reports, uint32_t node,

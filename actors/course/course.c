@@ -44,7 +44,7 @@ typedef struct course {
     uint64_t evaluate_every, patience;
     double patience_s; /* most time to the next marker, when stopped */
     bool has_validation, has_test;
-    bool has_checkpointer; /* there is a checkpointer */
+    bool has_keeper; /* otherwise nothing is saved */
     /* training time = now - origin; origins move past evaluations */
     uint64_t wall_origin_ns, cpu_origin_ns;
     uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
@@ -200,7 +200,7 @@ close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
         progress->epoch % course->every_epochs == 0)
         due = true;
     course->epoch_done = false;
-    if (due && course->has_checkpointer)
+    if (due && course->has_keeper)
         return save(actor, course, error);
     return last ? end_run(actor, course, error)
                 : next_span(actor, course, error);
@@ -350,7 +350,7 @@ judge(course_t *course)
         progress->best_batch = progress->batch;
         progress->best_scores = progress->scores;
         progress->stale_epochs = 0;
-        course->saving_best = course->has_checkpointer;
+        course->saving_best = course->has_keeper;
     } else {
         progress->stale_epochs++;
     }
@@ -672,7 +672,7 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     course->has_test = skn_actor_option_bool(actor, "tests");
     course->is_prediction = skn_actor_option_bool(actor, "predicts");
     course->hands_over = skn_actor_option_bool(actor, "hands_over");
-    course->has_checkpointer = skn_actor_receivers(actor, &skn_save_schema) > 0;
+    course->has_keeper = skn_actor_receivers(actor, &skn_save_schema) > 0;
     skn_progress_init(&course->progress);
     if (resume[0]) {
         skn_status_t status = read_progress(course, resume, error);
@@ -748,7 +748,7 @@ static const skn_option_t options[] = {
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "predict: one pass over the test file, then end" },
     { "restores", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "first wait until the checkpointer has sent owners their state" },
+      "first wait until keepers have sent owners their state" },
     { "resaves", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "save a checkpoint again before training" },
     { "hands_over", SKN_OPTION_BOOL, "false", 0, 0, NULL,

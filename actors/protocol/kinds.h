@@ -14,7 +14,6 @@ extern const skn_kind_t skn_combiner;
 extern const skn_kind_t skn_updater;
 extern const skn_kind_t skn_table_builder;
 extern const skn_kind_t skn_evaluator;
-extern const skn_kind_t skn_checkpointer;
 extern const skn_kind_t skn_keeper;
 extern const skn_kind_t skn_course;
 

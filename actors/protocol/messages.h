@@ -258,9 +258,10 @@ typedef enum skn_purpose {
     F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
     F(M, u64, applied_twice, UINT64_MAX, "(batch, block) pairs applied twice")
 
-/* A checkpoint that several nodes keep is made in steps: the keeper of the
- * first node sends all of them the next one (keep), and when all have completed
- * it (kept) the one after. Steps that may fail come before `commit`. */
+/* A checkpoint is made in steps: the keeper of the first node takes the next
+ * one and, where other nodes keep, sends it to them (keep); when all have
+ * completed it (kept) it goes on to the one after. Steps that may fail come
+ * before `commit`. */
 typedef enum skn_keeping {
     SKN_KEEP_START,  /* the id of the run, and its checkpoint */
     SKN_KEEP_GO,     /* all owners have their state and may begin */

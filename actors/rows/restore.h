@@ -1,10 +1,10 @@
-/* restore.h - fetches an owner's state at a resume from the checkpointer of the
- * first node, or from a keeper.
+/* restore.h - fetches an owner's state at a resume from a keeper, on the first
+ * node or on its own.
  *
- *     owner ──want (a rectangle)──▶ checkpointer     one after the other
- *     owner ◀──────── restored ─── checkpointer      its rows, in parts
- *     owner ──want (no name)──────▶ checkpointer     it has all
- *     owner ◀─── restored, begin ── checkpointer     when all have theirs
+ *     owner ──want (a rectangle)──▶ keeper     one after the other
+ *     owner ◀──────── restored ─── keeper      its rows, in parts
+ *     owner ──want (no name)──────▶ keeper     it has all
+ *     owner ◀─── restored, begin ── keeper     when all have theirs
  *
  * No owner begins before all have their state: if one cannot get it, the run
  * ends before another has continued. Used by owners on all nodes but the first,

@@ -133,7 +133,7 @@ typedef struct skn_kind {
     bool gate;
     /* Messages without which it would wait forever (ends with NULL, or NULL; at
      * most 31, all of them in `handlers`): a topology must have a pipe to it
-     * for each. */
+     * for each, or one from an actor of its kind that leads others of it. */
     const skn_schema_t *const *needs;
     bool
         is_compute_bound; /* should have a core or hardware thread of its own */

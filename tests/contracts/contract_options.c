@@ -143,10 +143,7 @@ static const base_t bases[] = {
         { "cache", "none" },
         { "features", "3" },
         { "labels", "6" } } },
-    { &skn_checkpointer, "save", { { "path", "RUN" }, { "owners", "1" } } },
-    { &skn_keeper,
-      "save",
-      { { "path", "RUN" }, { "owners", "1" }, { "node", "a" } } },
+    { &skn_keeper, "save", { { "path", "RUN" }, { "owners", "1" } } },
     { &skn_course,
       "saved",
       { { "batches_per_epoch", "2" }, { "epochs", "1" } } },
@@ -392,6 +389,5 @@ TRY_KIND(combiner)
 TRY_KIND(updater)
 TRY_KIND(table_builder)
 TRY_KIND(evaluator)
-TRY_KIND(checkpointer)
 TRY_KIND(keeper)
 TRY_KIND(course)

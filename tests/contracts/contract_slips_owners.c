@@ -1,9 +1,9 @@
-/* contract_slips_owners.c - tests owners of rows, builders of indexes and the
- * checkpointer with wrong messages.
+/* contract_slips_owners.c - tests owners of rows, builders of indexes and a
+ * keeper of checkpoints with wrong messages.
  *
  * The probe plays the shard of an updater and of a table builder, and both
- * updaters of a checkpointer. Covers actors/rows/updater.c,
- * actors/output/table_builder.c and actors/checkpoints/checkpointer.c.
+ * updaters of a keeper that is alone. Covers actors/rows/updater.c,
+ * actors/output/table_builder.c and actors/checkpoints/keeper.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/rows.h"
 #include "formats/checkpoint/safetensors.h"
@@ -244,7 +244,7 @@ Test(slips_builder, so_it_is_for_the_other_tables)
     SLIP_RUN(dirty, reset_nothing);
 }
 
-/* --- checkpointer --------------------------------------------------------- */
+/* --- keeper --------------------------------------------------------------- */
 
 static char folder[TEMP_FOLDER_BYTES], run_path[TEMP_FOLDER_BYTES + 16];
 static uint32_t run_count;
@@ -252,7 +252,7 @@ static char saved_path[SKN_TEXT_MAX];
 
 /* Each run has a folder of its own: the option's text changes in place. */
 static void
-reset_checkpointer(void)
+reset_keeper(void)
 {
     (void)snprintf(run_path, sizeof(run_path), "%s/run%u", folder, run_count++);
     saved_path[0] = '\0';
@@ -305,8 +305,8 @@ post_chunk(skn_actor_t *actor, const char *file, skn_error_t *error)
 }
 
 static skn_status_t
-react_to_checkpointer(skn_actor_t *actor, const skn_schema_t *schema,
-                      const void *message, skn_error_t *error)
+react_to_keeper(skn_actor_t *actor, const skn_schema_t *schema,
+                const void *message, skn_error_t *error)
 {
     static const char *const files[] = { "a.0.safetensors", "a.1.safetensors" };
     skn_status_t status = SKN_OK;
@@ -325,38 +325,36 @@ react_to_checkpointer(skn_actor_t *actor, const skn_schema_t *schema,
 }
 
 static void
-be_checkpointer(void)
+be_keeper(void)
 {
     static const char *const to[] = { "save", "tensor", "chunk", NULL };
     static const char *const from[] = { "save", "saved", NULL };
     temp_folder_make(folder);
-    take_part(&skn_checkpointer, to, from);
+    take_part(&skn_keeper, to, from);
     probe_option("path", run_path);
     probe_option("owners", "2");
     probe_option("config", "skein: 1\n");
     probe.start = post_save;
-    probe.react = react_to_checkpointer;
+    probe.react = react_to_keeper;
 }
 
 static void
-end_checkpointer(void)
+end_keeper(void)
 {
     temp_folder_remove(folder);
 }
 
-TestSuite(slips_checkpointer, .init = be_checkpointer, .fini = end_checkpointer,
-          .timeout = 60);
+TestSuite(slips_keeper, .init = be_keeper, .fini = end_keeper, .timeout = 60);
 
-#define NOT_ASKED(shard)                                                       \
-    "checkpointer: unexpected state for a." shard ".safetensors"
+#define NOT_ASKED(shard) "keeper: unexpected state for a." shard ".safetensors"
 
 static const slip_t streams[] = {
     { "save", 0, "metadata#2", REFUSED,
-      "checkpointer: the metadata of batch 10 has no NUL at its end" },
+      "keeper: the metadata of batch 10 has no NUL at its end" },
     { "save", 0, "metadata#0", REFUSED,
-      "checkpointer: the metadata of batch 10 has no NUL at its end" },
+      "keeper: the metadata of batch 10 has no NUL at its end" },
     { "save", 0, "twice", REFUSED,
-      "checkpointer: asked to save batch 10 before batch 10 was saved" },
+      "keeper: asked to save batch 10 before batch 10 was saved" },
     { "tensor", 0, "batch=11", REFUSED, NOT_ASKED("0") },
     { "tensor", 1, "batch=0", REFUSED, NOT_ASKED("1") },
     { "tensor", 0, "dtype=4", REFUSED, NOT_ASKED("0") },
@@ -367,9 +365,9 @@ static const slip_t streams[] = {
     { "chunk", 1, "bytes[0]=255", SKN_OK, NULL },
 };
 
-Test(slips_checkpointer, every_stream_that_nobody_asked_for_is_refused)
+Test(slips_keeper, every_stream_that_nobody_asked_for_is_refused)
 {
-    SLIP_RUN(streams, reset_checkpointer);
+    SLIP_RUN(streams, reset_keeper);
 }
 
 /* What cannot be written is a warning: no checkpoint, and the run goes on. */
@@ -412,10 +410,10 @@ static const struct {
       "a.1.safetensors: tensor a.weight: only 0 of 12 bytes are written" },
 };
 
-Test(slips_checkpointer, what_cannot_be_written_is_a_warning)
+Test(slips_keeper, what_cannot_be_written_is_a_warning)
 {
     for (size_t k = 0; k < sizeof(unwritable) / sizeof(unwritable[0]); k++) {
-        slip_run_all(&unwritable[k].row, 1, reset_checkpointer);
+        slip_run_all(&unwritable[k].row, 1, reset_keeper);
         cr_expect_str_eq(saved_path, "", "%s", unwritable[k].row.edit);
         cr_expect_eq(probe_told("\"warning\""), 1);
         cr_expect(strstr(probe.events, unwritable[k].warns),

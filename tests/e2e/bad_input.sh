@@ -289,7 +289,7 @@ topology "too little credit" \
     "*: the pipe of 'activation' has credit 1 and is in a cycle with source, \
 whose window is 3; give credit: 3 or more"
 topology "an actor in no pipe" \
-    's/^  pipes:/    - { name: alone, kind: checkpointer, '\
+    's/^  pipes:/    - { name: alone, kind: keeper, '\
 'options: { path: x, owners: 1 } }\n&/' \
     "*: alone is not connected to any pipe; connect it, or leave it out"
 topology "two owners of one shard" 's/row_first: 450/row_first: 400/' \
@@ -427,7 +427,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=40k tmpfs full 2>mount.log
 then
     at_exit "umount '$work/full' 2>/dev/null"
     check "a full disk at the end of a run fails it" seen 74 \
-        "checkpointer (in its handler of 'chunk'): full/run/.tmp-*safetensors: \
+        "keeper.0 (in its handler of 'chunk'): full/run/.tmp-*safetensors: \
 cannot reserve its length: No space left on device; free some space, or \
 choose another disk; no batch of this run is saved yet, so all of it may be \
 lost" \
@@ -476,7 +476,7 @@ disk; batch [0-9]+ is saved$" \
     "$skein" train --resume full/run -o train.epochs=$((saved / 19 + 2)) \
         -o checkpoint.every_batches=1000000 >out 2>err </dev/null
     check_equal "one that is full at the end fails the run" $? 74
-    check_match "  and says which batch is saved" "^skein: checkpointer .*: No \
+    check_match "  and says which batch is saved" "^skein: keeper.0 .*: No \
 space left on device; free some space, or choose another disk; batch $saved is \
 saved$" err
     umount full

@@ -124,9 +124,9 @@ if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=40k tmpfs disk \
     both full full.yaml -o checkpoint.path=disk/run \
         -o checkpoint.every_batches=0
     ended "the first node's disk is full" full "74 74"
-    said full a "^skein: checkpointer .in its .*: disk/run/.tmp-.*: No \
+    said full a "^skein: keeper.0 .in its .*: disk/run/.tmp-.*: No \
 space left on device"
-    said full b "^skein: node 'a': checkpointer .in its .*: disk/run/.tmp-.*: \
+    said full b "^skein: node 'a': keeper.0 .in its .*: disk/run/.tmp-.*: \
 No space left on device"
     umount disk && mount -t tmpfs -o size=60k tmpfs disk
     cp train.txt disk

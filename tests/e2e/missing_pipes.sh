@@ -22,6 +22,16 @@ for message in batch labels activation gradient lease applied go reached \
     check_match "  and who misses it is named" \
         "^less.yaml:[0-9]+:[0-9]+: [a-z_.0-9]+ gets no '$message'" out
 done
+"$skein" plan tiny.yaml -o checkpoint.path="$work/run" \
+    -o checkpoint.copies=2 -o 'nodes=[
+        { name: a, address: "tcp://127.0.0.1:7001", cores: 1 },
+        { name: b, address: "tcp://127.0.0.1:7002", cores: 1 } ]' >kept.yaml
+check "a plan of two keepers is right" "$skein" check kept.yaml
+sed '/message: keep,/d' kept.yaml >less.yaml
+"$skein" check less.yaml >out 2>&1
+check_equal "without keep it is refused" "$?" 78
+check_match "  and the keeper that nobody leads is named" \
+    "^less.yaml:[0-9]+:[0-9]+: keeper.1 gets no 'save'" out
 sed '/message: batch,/d' plan.yaml >less.yaml
 "$skein" check less.yaml >out 2>&1
 check_match "who gets nothing is named, with what" \

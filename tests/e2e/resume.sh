@@ -3,7 +3,7 @@
 #
 # Covers cli/base/supervise.c, cli/verb_train.c, topology/run/resume.c,
 # topology/run/model_run.c, actors/course/course.c,
-# actors/checkpoints/checkpointer.c and actors/course/progress.c. SKEIN_SEED=N
+# actors/checkpoints/keeper.c and actors/course/progress.c. SKEIN_SEED=N
 # repeats the moments of an earlier failure; ROUNDS=N kills more.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

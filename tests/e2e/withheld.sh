@@ -31,7 +31,7 @@ SKEIN_LIE_AFTER=1 SKEIN_LIE_HOW=state program=$liar \
     node spoilt b spoilt.yaml -o train.epochs=100000 --resume
 node spoilt a spoilt.yaml -o train.epochs=100000 --resume
 ended "a node that sends NaN to be saved" spoilt "79 79"
-said spoilt a "^skein: checkpointer.*: output.weight of batch [0-9]+ has \
+said spoilt a "^skein: keeper.0.*: output.weight of batch [0-9]+ has \
 values that are not finite, in the \
 part of [^ ]+ \(chunk from up_output.* of node \
 'b'\); training diverged \(lower train.optimizer.rate\), or the node that sends"
@@ -41,7 +41,7 @@ SKEIN_LIE_AFTER=1 SKEIN_LIE_HOW=state program=$liar \
     node spoilt a spoilt.yaml -o train.epochs=100000 --resume
 ended "a first node that sends NaN at a resume" spoilt "65 65"
 said spoilt b "^skein: up_[^ ]+ .*: [a-z]+.(weight|bias) of the checkpoint of \
-batch [0-9]+ has values that are not finite \(restored from checkpointer.* of \
+batch [0-9]+ has values that are not finite \(restored from keeper.0.* of \
 node 'a'\); look at the memory of the node that holds the checkpoint"
 check_equal "  and the checkpoints stay" "$(ls spoilt.run)" "$saved"
 

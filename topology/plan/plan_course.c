@@ -1,5 +1,5 @@
 /* plan_course.c - writes the actors that lead a plan's run: source, evaluator,
- * course, checkpointer.
+ * course.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_internal.h"
 
@@ -96,35 +96,11 @@ add_course(wire_t *wire)
         skn_wire_text(wire, "predicts", "true");
 }
 
-static void
-add_checkpointer(wire_t *wire)
-{
-    const skn_plan_start_t *start = wire->start;
-    if (!start->run_path || wire->kept)
-        return;
-    skn_wire_actor(wire, "checkpointer", "checkpointer", lead, 0);
-    skn_wire_text(wire, "path", start->run_path);
-    skn_wire_text(wire, "resume", start->resume ? "true" : "false");
-    skn_wire_int(wire, "newest", start->newest);
-    if (wire->restored_count > 0 && start->checkpoint)
-        skn_wire_text(wire, "checkpoint", start->checkpoint);
-    if (start->predict)
-        skn_wire_text(wire, "read_only", "true");
-    if (start->run_id)
-        skn_wire_text(wire, "run", start->run_id);
-    if (start->config_text)
-        skn_wire_text(wire, "config", start->config_text);
-    skn_wire_int(wire, "owners", wire->owners);
-    skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
-    skn_wire_int(wire, "generation", start->generation);
-}
-
 void
 skn_wire_course(wire_t *wire)
 {
     skn_wire_readers(wire);
     add_evaluator(wire);
     add_course(wire);
-    add_checkpointer(wire);
     skn_wire_keepers(wire);
 }

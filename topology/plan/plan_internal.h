@@ -30,12 +30,18 @@ typedef struct wire {
     char updater[64][32]; /* of each layer's updaters */
     uint32_t layer_count;
     skn_plan_names_t *names;
-    char (*restored)[64];     /* owners that request their state */
-    const char **restored_at; /* the same, ending with NULL */
-    uint32_t *restored_on;    /* their nodes */
+    char (*restored)[64];  /* owners that request their state */
+    uint32_t *restored_by; /* the numbers of the keepers that they ask */
     uint32_t restored_count;
-    bool kept; /* each node keeps its share of checkpoints */
+    uint32_t keeper_count; /* none, one on the first node, or one on each */
 } wire_t;
+
+/* Whether each node has a keeper and a folder of its own. */
+static inline bool
+is_kept(const wire_t *wire)
+{
+    return wire->keeper_count > 1;
+}
 
 static inline uint32_t
 shards_of(const skn_model_layer_t *layer)
@@ -120,11 +126,11 @@ void skn_wire_cuts(wire_t *wire, uint32_t layer);
  * `node`, gets its state from a checkpoint; and the pipes for them. */
 void skn_wire_resume(wire_t *wire, const char *name, uint32_t node);
 void skn_wire_restore_pipes(wire_t *wire);
-/* plan_keepers.c: the actors that keep checkpoints on the nodes; their
- * pipes. */
+/* plan_keepers.c: the actors that keep checkpoints; the pipes of those that
+ * each have a folder. */
 void skn_wire_keepers(wire_t *wire);
 void skn_wire_keeper_pipes(wire_t *wire);
-/* plan_course.c: source, evaluator, course, checkpointer. */
+/* plan_course.c: source, evaluator, course. */
 void skn_wire_source(wire_t *wire);
 /* Add the options of an actor that opens the training file, and of one that
  * makes batches. */

@@ -1,9 +1,12 @@
-/* plan_keepers.c - writes the keepers of checkpoints and their pipes, where
- * each node has its own folder.
+/* plan_keepers.c - writes the keepers of checkpoints and their pipes.
+ *
+ *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
+ *     owners ─tensor, chunk─▶ keeper.0
+ *
+ * Where each node has its own folder, there are further ones:
  *
  *     owners of node n ─tensor, chunk─▶ keeper.n, keeper.n+1, ... (copies)
- *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
- *     keeper.0 ─keep─▶ keeper.* ─kept─▶ keeper.0       the steps
+ *     keeper.0 ─keep─▶ keeper.1, ... ─kept─▶ keeper.0  the steps
  *     keeper.* ─holding, fetch, fetched─▶ keeper.*     missing files
  *
  * The nodes form a ring: the copies of the last are on the first. Nodes that
@@ -40,27 +43,34 @@ add_name(names_t *names, const char *stem, uint32_t number)
     names->at[++names->count] = NULL;
 }
 
-/* Lists the owners on node `node`, which send its state. */
-static void
+/* Counts the owners on node `node`, which send its state, and lists them in
+ * `names` (may be NULL). */
+static uint32_t
 list_owners(const wire_t *wire, uint32_t node, names_t *names)
 {
-    names->count = 0;
+    uint32_t count = 0;
+    if (names)
+        names->count = 0;
     for (uint32_t k = 0; k < wire->layer_count; k++)
         for (uint32_t s = 0; s < shards_of(&wire->model->layers[k]); s++)
-            if (skn_plan_seat(wire->plan, k, s).node == node)
-                add_name(names, wire->updater[k], s);
+            if (skn_plan_seat(wire->plan, k, s).node == node) {
+                if (names)
+                    add_name(names, wire->updater[k], s);
+                count++;
+            }
+    return count;
 }
 
 /* How many owners send to the keeper of `node`: those of its own node and of
- * the ones before it in the ring. */
+ * the ones before it in the ring; or all, to one that is alone. */
 static uint32_t
-count_senders(const wire_t *wire, uint32_t node, names_t *names)
+count_senders(const wire_t *wire, uint32_t node)
 {
     uint32_t nodes = wire->plan->keepers, count = 0;
-    for (uint32_t k = 0; node < nodes && k < copies_of(wire); k++) {
-        list_owners(wire, (node + nodes - k) % nodes, names);
-        count += names->count;
-    }
+    if (!is_kept(wire))
+        return wire->owners;
+    for (uint32_t k = 0; node < nodes && k < copies_of(wire); k++)
+        count += list_owners(wire, (node + nodes - k) % nodes, NULL);
     return count;
 }
 
@@ -68,38 +78,43 @@ void
 skn_wire_keepers(wire_t *wire)
 {
     const skn_plan_start_t *start = wire->start;
-    names_t *names = wire->kept ? calloc(1, sizeof(*names)) : NULL;
-    for (uint32_t k = 0; names && k < wire->plan->node_count; k++) {
+    for (uint32_t k = 0; k < wire->keeper_count; k++) {
         const skn_plan_seat_t seat = { .node = k, .core = SKN_CORE_FLOAT };
         char name[32];
         (void)snprintf(name, sizeof(name), "keeper.%u", k);
         skn_wire_actor(wire, name, "keeper", seat, 0);
         skn_wire_text(wire, "path", start->run_path);
-        skn_wire_text(wire, "node", wire->model->nodes[k].name);
-        skn_wire_text(wire, "resume",
-                      start->resume || start->restore ? "true" : "false");
+        bool resumes = start->resume || (is_kept(wire) && start->restore);
+        skn_wire_text(wire, "resume", resumes ? "true" : "false");
+        if (is_kept(wire))
+            skn_wire_text(wire, "node", wire->model->nodes[k].name);
+        else
+            skn_wire_int(wire, "newest", start->newest);
         if (start->checkpoint)
             skn_wire_text(wire, "checkpoint", start->checkpoint);
+        if (start->predict)
+            skn_wire_text(wire, "read_only", "true");
         if (start->run_id)
             skn_wire_text(wire, "run", start->run_id);
         if (start->config_text)
             skn_wire_text(wire, "config", start->config_text);
-        skn_wire_int(wire, "owners", count_senders(wire, k, names));
-        skn_wire_int(wire, "keepers", wire->plan->keepers);
+        skn_wire_int(wire, "owners", count_senders(wire, k));
+        if (is_kept(wire))
+            skn_wire_int(wire, "keepers", wire->plan->keepers);
         skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
         skn_wire_int(wire, "generation", start->generation);
     }
-    free(names);
 }
 
+static const char *const first[] = { "keeper.0", NULL };
+static const char *const all[] = { "keeper", NULL };
+
 static void
-pipe_peers(wire_t *wire, const char *from, const char *to, const char *message,
-           const char *pattern)
+pipe_peers(wire_t *wire, const char *const *from, const char *const *to,
+           const char *message, const char *pattern)
 {
-    const char *const sender[] = { from, NULL }, *const receiver[] = { to,
-                                                                       NULL };
-    skn_draft_pipe_t pipe = { .from = sender,
-                              .to = receiver,
+    skn_draft_pipe_t pipe = { .from = from,
+                              .to = to,
                               .message = message,
                               .pattern = pattern,
                               .credit = wire->credit,
@@ -112,13 +127,12 @@ pipe_peers(wire_t *wire, const char *from, const char *to, const char *message,
 static void
 pipe_parts(wire_t *wire, const char *message)
 {
-    static const char *const keepers[] = { "keeper", NULL };
     uint64_t bounds[SKN_CLUSTER_NODES_MAX + 1];
     uint32_t nodes = wire->plan->node_count;
     for (uint32_t k = 0; k <= nodes; k++)
         bounds[k] = k;
-    skn_draft_pipe_t pipe = { .from = keepers,
-                              .to = keepers,
+    skn_draft_pipe_t pipe = { .from = all,
+                              .to = all,
                               .message = message,
                               .pattern = "scatter",
                               .key = "to",
@@ -154,13 +168,19 @@ void
 skn_wire_keeper_pipes(wire_t *wire)
 {
     names_t *names = calloc(2, sizeof(*names));
-    for (uint32_t k = 0; names && k < wire->plan->node_count; k++)
+    for (uint32_t k = 0; names && k < wire->keeper_count; k++)
         pipe_state(wire, k, &names[0], &names[1]);
+    names_t *others = names;
+    if (others) {
+        others->count = 0;
+        for (uint32_t k = 1; k < wire->keeper_count; k++)
+            add_name(others, "keeper", k);
+        pipe_peers(wire, first, others->at, "keep", "broadcast");
+        pipe_peers(wire, others->at, first, "kept", "one");
+    }
     free(names);
-    pipe_peers(wire, "keeper.0", "keeper", "keep", "broadcast");
-    pipe_peers(wire, "keeper", "keeper.0", "kept", "one");
     if (wire->start->restore)
-        pipe_peers(wire, "keeper", "keeper", "holding", "broadcast");
+        pipe_peers(wire, all, all, "holding", "broadcast");
     pipe_parts(wire, "fetch");
     pipe_parts(wire, "fetched");
 }

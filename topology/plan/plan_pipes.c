@@ -5,7 +5,7 @@
  *     │               │ └── lease ◀──────┘          │      lease ◀──┘
  *     │               └──────── output_gradient ────┘
  *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
- *   course ─go─▶ source ─reached─▶ course ─save─▶ up_*, checkpointer
+ *   course ─go─▶ source ─reached─▶ course ─save─▶ keeper.0 ─save─▶ up_*
  *
  * Further hidden layers are dense.* between embedding and output. The parts
  * that output and dense shards of one node send down may pass a combiner.
@@ -162,7 +162,7 @@ pipe_course(wire_t *wire)
     ends_t updaters = { 0 }, appliers = { 0 }, keeper = { 0 };
     end_add(&source, "source");
     end_add(&course, "course");
-    end_add(&keeper, wire->kept ? "keeper.0" : "checkpointer");
+    end_add(&keeper, "keeper.0");
     end_add(&labels, wire->stem[last]);
     end_add(&labels, "evaluator");
     end_add(&appliers, "evaluator");
@@ -190,7 +190,7 @@ pipe_course(wire_t *wire)
         return;
     pipe_add(wire, &course, &keeper, "save", "one", wire->credit, false);
     pipe_add(wire, &keeper, &updaters, "save", "broadcast", wire->credit, true);
-    if (wire->kept) {
+    if (is_kept(wire)) {
         skn_wire_keeper_pipes(wire);
     } else {
         pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit,

@@ -99,8 +99,7 @@ wire_free(wire_t *wire)
     if (wire) {
         free(wire->names);
         free(wire->restored);
-        free(wire->restored_at);
-        free(wire->restored_on);
+        free(wire->restored_by);
     }
     free(wire);
 }
@@ -114,13 +113,9 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     if (wire) {
         wire->names = calloc(1, sizeof(*wire->names));
         wire->restored = calloc(SKN_ACTORS_MAX, sizeof(*wire->restored));
-        wire->restored_at =
-            calloc(SKN_ACTORS_MAX + 1, sizeof(*wire->restored_at));
+        wire->restored_by = calloc(SKN_ACTORS_MAX, sizeof(uint32_t));
     }
-    if (wire)
-        wire->restored_on = calloc(SKN_ACTORS_MAX, sizeof(uint32_t));
-    if (!wire || !wire->names || !wire->restored || !wire->restored_at ||
-        !wire->restored_on) {
+    if (!wire || !wire->names || !wire->restored || !wire->restored_by) {
         wire_free(wire);
         (void)skn_problems_fail(problems, SKN_NO_MEMORY,
                                 "no memory for a plan");
@@ -131,7 +126,10 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     wire->model = model;
     wire->layer_count = (uint32_t)model->layer_count;
     wire->output = &model->layers[model->layer_count - 1];
-    wire->kept = start->run_path && !start->predict && skn_model_is_kept(model);
+    wire->keeper_count = !start->run_path ? 0
+                         : start->predict || !skn_model_is_kept(model)
+                             ? 1
+                             : plan->node_count;
     wire->issued = 2 * (uint32_t)model->train.window - 1;
     wire->credit = wire->issued + 2;
     name_layers(wire);

@@ -125,8 +125,7 @@ reads(const skn_actor_figures_t *actor)
 static bool
 saves(const skn_actor_figures_t *actor)
 {
-    return strcmp(actor->kind, "checkpointer") == 0 ||
-           strcmp(actor->kind, "keeper") == 0;
+    return strcmp(actor->kind, "keeper") == 0;
 }
 
 /* " of node b", or "" if there is one node. */

@@ -460,6 +460,21 @@ need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
 /* Marks actors that are in any pipe, beside the bits of their needs. */
 #define IN_A_PIPE (UINT32_C(1) << 31)
 
+/* Whether the pipe leads from one actor to others of its kind: these need
+ * nothing else. */
+static bool
+has_leader(const skn_spec_t *spec, const skn_wired_pipe_t *pipe)
+{
+    if (pipe->from_count != 1)
+        return false;
+    const skn_kind_t *kind = spec->actors[pipe->from[0]].kind;
+    for (uint32_t k = 0; k < pipe->to_count; k++)
+        if (pipe->to[k] == pipe->from[0] ||
+            spec->actors[pipe->to[k]].kind != kind)
+            return false;
+    return true;
+}
+
 /* Checks that every actor gets the messages without which it would wait for
  * ever. An actor that is in no pipe was already reported. */
 static skn_status_t
@@ -470,10 +485,12 @@ check_needs(skn_spec_t *spec)
         return SKN_NO_MEMORY;
     for (uint32_t p = 0; p < spec->pipe_count; p++) {
         const skn_wired_pipe_t *pipe = &spec->pipes[p];
+        bool is_led = has_leader(spec, pipe);
         for (uint32_t k = 0; k < pipe->to_count; k++)
             got[pipe->to[k]] |=
-                IN_A_PIPE |
-                need_bit(spec->actors[pipe->to[k]].kind, pipe->schema);
+                is_led ? UINT32_MAX
+                       : IN_A_PIPE | need_bit(spec->actors[pipe->to[k]].kind,
+                                              pipe->schema);
         for (uint32_t k = 0; k < pipe->from_count; k++)
             got[pipe->from[k]] |= IN_A_PIPE;
     }

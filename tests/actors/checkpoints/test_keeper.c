@@ -1,13 +1,17 @@
-/* test_keeper.c - tests three keepers in one process, each with its own folder:
- * what they save and give back, and their behaviour when one fails.
+/* test_keeper.c - tests a keeper that is alone, and three in one process, each
+ * with its own folder: what they save and give back, and their behaviour when
+ * one fails.
  *
  * The probe plays the course and all owners, whose state every keeper gets: a
  * test removes the copies that only one keeper should have. Covers
- * actors/checkpoints/keeper.c, actors/checkpoints/step_reports.c,
- * actors/checkpoints/state_receiver.c, actors/checkpoints/fetcher.c,
- * actors/checkpoints/gatherer.c and actors/checkpoints/restorer.c.
+ * actors/checkpoints/keeper.c, actors/checkpoints/keeper_lead.c,
+ * actors/checkpoints/step_reports.c, actors/checkpoints/state_receiver.c,
+ * actors/checkpoints/fetcher.c, actors/checkpoints/gatherer.c and
+ * actors/checkpoints/restorer.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,12 +29,23 @@ static char folder[TEMP_FOLDER_BYTES];
 static char path[NODES][TEMP_FOLDER_BYTES + 8];
 
 static struct {
+    uint32_t nodes;    /* keepers; one is alone */
     uint64_t batch[8]; /* to be saved, in order */
     size_t batches, saved;
+    int keep;
+    bool read_only;
+    bool orders;     /* the probe sends the keeper a step */
+    bool unfinished; /* the metadata lack their NUL */
+    enum {
+        SOUND,
+        UNKNOWN_FILE,
+        TOO_LONG,
+        NOT_FINITE
+    } stream; /* the last: of
+                                                                * batch 10 */
     bool best, hash;
     uint64_t generation;
     const char *checkpoint; /* a name: go on from it */
-    bool unheard;           /* the others are told of none */
     char told[8][SKN_TEXT_MAX], sha256[8][65];
     uint32_t parts;
     bool restored;
@@ -56,7 +71,8 @@ save(skn_actor_t *actor, skn_error_t *error)
     skn_save_t message = { .batch = seen.batch[seen.saved],
                            .best = seen.best,
                            .hash = seen.hash,
-                           .metadata = { metadata, sizeof(metadata) } };
+                           .metadata = { metadata,
+                                         sizeof(metadata) - seen.unfinished } };
     return skn_actor_send(actor, &skn_save_schema, &message, error);
 }
 
@@ -84,11 +100,17 @@ send_state(skn_actor_t *actor, uint64_t batch, uint32_t owner,
     for (uint32_t r = 0; r < ROWS / 2 && status == SKN_OK; r++) {
         for (uint32_t c = 0; c < COLUMNS; c++)
             row[c] = value_of(batch, first + r, c);
+        if (seen.stream == NOT_FINITE && batch == 10 && owner == 1)
+            row[COLUMNS - 1] = NAN;
         skn_chunk_t chunk = { .batch = batch,
                               .file = file,
                               .offset_bytes = r * sizeof(row),
                               .last = r + 1 == ROWS / 2,
                               .bytes = { (uint8_t *)row, sizeof(row) } };
+        if (seen.stream == UNKNOWN_FILE && owner == 1)
+            chunk.file = "b.safetensors";
+        if (seen.stream == TOO_LONG && owner == 1)
+            chunk.offset_bytes += 8;
         status = skn_actor_send(actor, &skn_chunk_schema, &chunk, error);
     }
     return status;
@@ -143,6 +165,9 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 static skn_status_t
 start(skn_actor_t *actor, skn_error_t *error)
 {
+    skn_keep_t keep = { .step = SKN_KEEP_SETTLE, .batch = 5, .run = "" };
+    if (seen.orders)
+        return skn_actor_send(actor, &skn_keep_schema, &keep, error);
     return seen.checkpoint ? ask(actor, error) : save(actor, error);
 }
 
@@ -171,21 +196,47 @@ pipe_add(skn_draft_t *draft, const char *from, const char *to,
 static void
 add_keepers(skn_draft_t *draft)
 {
-    for (uint32_t k = 0; k < NODES; k++) {
+    for (uint32_t k = 0; k < seen.nodes; k++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "keeper.%u", k);
         skn_draft_actor(draft, name, "keeper", SKN_CORE_FLOAT, 0);
         skn_draft_option(draft, "path", "%s", path[k]);
         skn_draft_option(draft, "node", "n%u", k);
         skn_draft_option(draft, "owners", "2");
-        skn_draft_option(draft, "keep", "1");
+        skn_draft_option(draft, "keep", "%d", seen.keep);
+        skn_draft_option(draft, "config", "skein: 1\n");
         skn_draft_option(draft, "run", "%s", ID);
+        skn_draft_option(draft, "read_only", seen.read_only ? "true" : "false");
         skn_draft_option(draft, "resume", seen.checkpoint ? "true" : "false");
         skn_draft_option(draft, "generation", "%d", (int)seen.generation);
         if (seen.checkpoint)
             skn_draft_option(draft, "checkpoint", "%s/%s", path[k],
                              seen.checkpoint);
     }
+}
+
+/* The pipes between keepers; the one that leads sends itself no step. */
+static void
+add_keeper_pipes(skn_draft_t *draft)
+{
+    for (uint32_t k = 1; k < seen.nodes; k++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "keeper.%u", k);
+        pipe_add(draft, name, "keeper.0", "kept", "one", true);
+    }
+    const char *const lead[] = { "keeper.0", NULL };
+    const char *const others[] = { "keeper.1", "keeper.2", NULL };
+    skn_draft_pipe_t keep = { .from = lead,
+                              .to = others,
+                              .message = "keep",
+                              .pattern = "broadcast",
+                              .credit = 16,
+                              .peer = true };
+    skn_draft_pipe(draft, &keep);
+    pipe_add(draft, "keeper", "keeper", "fetch", "scatter", true);
+    pipe_add(draft, "keeper", "keeper", "fetched", "scatter", true);
+    if (seen.checkpoint)
+        pipe_add(draft, "keeper", "keeper", "holding", "broadcast", true);
 }
 
 static skn_topology_t *
@@ -201,12 +252,11 @@ topology_of(void)
     pipe_add(draft, "keeper.0", "probe", "saved", "one", false);
     pipe_add(draft, "probe", "keeper", "tensor", "broadcast", false);
     pipe_add(draft, "probe", "keeper", "chunk", "broadcast", false);
-    pipe_add(draft, "keeper.0", "keeper", "keep", "broadcast", true);
-    pipe_add(draft, "keeper", "keeper.0", "kept", "one", true);
-    pipe_add(draft, "keeper", "keeper", "fetch", "scatter", true);
-    pipe_add(draft, "keeper", "keeper", "fetched", "scatter", true);
+    if (seen.nodes > 1)
+        add_keeper_pipes(draft);
+    if (seen.orders)
+        pipe_add(draft, "probe", "keeper.0", "keep", "one", false);
     if (seen.checkpoint) {
-        pipe_add(draft, "keeper", "keeper", "holding", "broadcast", true);
         pipe_add(draft, "probe", "keeper.0", "want", "one", false);
         pipe_add(draft, "keeper.0", "probe", "restored", "one", true);
     }
@@ -226,7 +276,8 @@ run(void)
     skn_start_options_t options = { .no_binding = true };
     skn_error_t error = { 0 };
     probe.start = start;
-    probe.react = react;
+    if (!probe.react)
+        probe.react = react;
     probe.events[0] = '\0';
     skn_topology_t *topology = topology_of();
     cr_assert(topology, "%s", probe.error.text);
@@ -238,6 +289,7 @@ run(void)
                                      sizeof(probe.events) - used, "%s\n", line);
         probe.status = skn_topology_wait(topology, &probe.error);
     }
+    probe_cut_place(probe.error.text);
     skn_topology_destroy(&topology);
 }
 
@@ -256,6 +308,15 @@ set_up(void)
     temp_folder_make(folder);
     for (uint32_t k = 0; k < NODES; k++)
         (void)snprintf(path[k], sizeof(path[k]), "%s/n%u", folder, k);
+    seen.nodes = NODES;
+    seen.keep = 1;
+}
+
+static void
+set_up_alone(void)
+{
+    set_up();
+    seen.nodes = 1;
 }
 
 static void
@@ -265,6 +326,7 @@ tear_down(void)
 }
 
 TestSuite(keeper, .init = set_up, .fini = tear_down, .timeout = 60);
+TestSuite(keeper_alone, .init = set_up_alone, .fini = tear_down, .timeout = 60);
 
 static const char *
 at(uint32_t node, const char *name)
@@ -311,7 +373,198 @@ expect_rows(uint64_t batch)
                          c);
 }
 
+/* --- alone --------------------------------------------------------------- */
+
+static void
+expect_saved(const char *at_path, uint64_t batch)
+{
+    skn_error_t error = { 0 };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(at_path, SKN_VERIFY_ALL, &error);
+    cr_assert(checkpoint, "%s", error.text);
+    cr_expect_eq(skn_checkpoint_batch(checkpoint), batch);
+    cr_expect_eq(skn_checkpoint_read_block(checkpoint, "a.weight", 0, ROWS, 0,
+                                           COLUMNS, seen.got,
+                                           sizeof(seen.got[0]), &error),
+                 SKN_OK, "%s", error.text);
+    expect_rows(batch);
+    cr_expect(strstr(skn_checkpoint_metadata(checkpoint), "\"a\":1") ||
+                  strstr(skn_checkpoint_metadata(checkpoint), "\"a\": 1"),
+              "%s", skn_checkpoint_metadata(checkpoint));
+    skn_checkpoint_close(&checkpoint);
+}
+
+static void
+expect_hash(void)
+{
+    char hex[SKN_SHA256_TEXT_BYTES];
+    skn_error_t error = { 0 };
+    skn_checkpoint_t *checkpoint =
+        skn_checkpoint_open(path[0], SKN_VERIFY_ALL, &error);
+    cr_assert(checkpoint, "%s", error.text);
+    cr_expect_eq(skn_checkpoint_weights_sha256(checkpoint, hex, &error),
+                 SKN_OK);
+    cr_expect_str_eq(seen.sha256[0], hex);
+    skn_checkpoint_close(&checkpoint);
+}
+
+Test(keeper_alone, the_state_of_all_owners_is_one_checkpoint)
+{
+    save_batches(1, 20, 0);
+    run_well();
+    cr_expect(strstr(seen.told[0], path[0]));
+    cr_expect_str_eq(seen.sha256[0], ""); /* nobody asked for it */
+    expect_saved(seen.told[0], 20);
+    expect_saved(path[0], 20);
+}
+
+Test(keeper_alone, the_hash_is_that_of_the_file)
+{
+    seen.hash = true;
+    save_batches(1, 3, 0);
+    run_well();
+    expect_hash();
+}
+
+Test(keeper_alone, only_the_newest_are_kept)
+{
+    seen.keep = 2;
+    save_batches(4, 5, 5);
+    run_well();
+    for (size_t k = 0; k < 4; k++)
+        cr_expect_eq(access(seen.told[k], F_OK) == 0, k >= 2, "%s",
+                     seen.told[k]);
+    expect_saved(path[0], 20);
+}
+
+/* `best` moves when the older ones have been removed: what it named until then
+ * goes with the next checkpoint. */
+Test(keeper_alone, the_best_so_far_stays_until_another_is_saved)
+{
+    seen.best = true;
+    save_batches(3, 5, 5);
+    run_well();
+    cr_expect_not(is_there(0, "batch-000000000005"));
+    cr_expect(is_there(0, "batch-000000000010"));
+    expect_saved(at(0, "best"), 15);
+}
+
+Test(keeper_alone, a_broken_stream_is_a_warning_and_training_goes_on)
+{
+    seen.stream = TOO_LONG;
+    save_batches(2, 5, 5);
+    run_well();
+    cr_expect_eq(probe_told("\"event\":\"warning\""), 2, "%s", probe.events);
+    cr_expect_str_eq(seen.told[0], ""); /* nothing was kept */
+}
+
+Test(keeper_alone, a_run_of_a_generation_goes_on_however_often_it_fails)
+{
+    seen.stream = TOO_LONG;
+    seen.generation = 7;
+    save_batches(8, 5, 5);
+    run_well();
+    cr_expect_eq(probe_told("\"event\":\"warning\""), 8, "%s", probe.events);
+}
+
+Test(keeper_alone, without_the_final_model_the_run_fails)
+{
+    seen.stream = TOO_LONG;
+    seen.hash = true;
+    save_batches(1, 5, 0);
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text, "160000 bytes at 8, but 0 of"), "%s",
+              probe.error.text);
+    cr_expect(strstr(probe.error.hint, "no batch of this run is saved yet"),
+              "%s", probe.error.hint);
+}
+
+/* The second owner of two sends it: the first one's part is written by then.
+ */
+Test(keeper_alone, values_that_are_not_finite_get_into_no_checkpoint)
+{
+    size_t count = 0;
+    seen.stream = NOT_FINITE;
+    save_batches(2, 5, 5);
+    run();
+    cr_expect_eq(probe.status, SKN_DIVERGED);
+    cr_expect_str_eq(probe.error.text,
+                     "keeper.0: a.weight of batch 10 has values that are not "
+                     "finite, in the part from a.1.safetensors");
+    cr_expect(strstr(probe.error.hint, "older checkpoints are intact"), "%s",
+              probe.error.hint);
+    expect_saved(path[0], 5); /* keep is 1: it would go */
+    DIR *directory = opendir(path[0]);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        count += strstr(entry->d_name, "batch-") ||
+                 strncmp(entry->d_name, ".tmp", 4) == 0;
+    cr_expect_eq(count, 1, "nothing unfinished stays");
+    (void)closedir(directory);
+}
+
+Test(keeper_alone, state_that_nobody_asked_for_is_refused)
+{
+    seen.stream = UNKNOWN_FILE;
+    save_batches(1, 5, 0);
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text, "unexpected state for b.safetensors"),
+              "%s", probe.error.text);
+}
+
+Test(keeper_alone, metadata_without_an_end_are_refused)
+{
+    seen.unfinished = true;
+    save_batches(1, 5, 0);
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text, "the metadata of batch 5 has no "
+                                       "NUL at its end"),
+              "%s", probe.error.text);
+}
+
+Test(keeper_alone, a_folder_with_another_run_is_refused)
+{
+    save_batches(1, 5, 0);
+    run_well();
+    save_batches(1, 6, 0);
+    run();
+    cr_expect_neq(probe.status, SKN_OK);
+    cr_expect(strstr(probe.error.text, path[0]), "%s", probe.error.text);
+    expect_saved(path[0], 5);
+}
+
+Test(keeper_alone, a_step_is_taken_from_nobody)
+{
+    seen.orders = true;
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect_str_eq(probe.error.text, "keeper.0: step 6 of batch 5, which is "
+                                       "not being saved");
+}
+
+Test(keeper_alone, one_that_only_looks_saves_nothing)
+{
+    seen.read_only = true;
+    save_batches(1, 5, 0);
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect_str_eq(probe.error.text,
+                     "keeper.0: asked to save batch 5, but read_only is set");
+    cr_expect_not(is_there(0, ""), "not even a folder");
+}
+
 /* --- saving -------------------------------------------------------------- */
+
+Test(keeper, only_one_that_is_alone_may_just_look)
+{
+    seen.read_only = true;
+    run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect(strstr(probe.error.text, "one of 3 keepers cannot be read_only"),
+              "%s", probe.error.text);
+}
 
 Test(keeper, all_have_the_same_manifest_and_one_is_kept)
 {
@@ -337,8 +590,6 @@ Test(keeper, all_have_the_same_manifest_and_one_is_kept)
 
 Test(keeper, the_best_is_marked_on_all_and_its_hash_told)
 {
-    char hex[SKN_SHA256_TEXT_BYTES];
-    skn_error_t error = { 0 };
     seen.best = seen.hash = true;
     seen.generation = 7;
     save_batches(1, 5, 0);
@@ -347,13 +598,7 @@ Test(keeper, the_best_is_marked_on_all_and_its_hash_told)
         cr_expect(is_there(k, "batch-000000000005-g000007/manifest.json"));
         cr_expect(is_there(k, "best"));
     }
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(path[0], SKN_VERIFY_ALL, &error);
-    cr_assert(checkpoint, "%s", error.text);
-    cr_expect_eq(skn_checkpoint_weights_sha256(checkpoint, hex, &error),
-                 SKN_OK);
-    cr_expect_str_eq(seen.sha256[0], hex);
-    skn_checkpoint_close(&checkpoint);
+    expect_hash();
 }
 
 /* A folder that stands where the one in work must go: nobody keeps anything. */
@@ -391,21 +636,8 @@ react_and_spoil(skn_actor_t *actor, const skn_schema_t *schema,
 static void
 run_spoilt(void)
 {
-    static char line[PROBE_EVENTS_BYTES];
-    skn_start_options_t options = { .no_binding = true };
-    skn_error_t error = { 0 };
-    size_t used = 0;
-    probe.start = start;
     probe.react = react_and_spoil;
-    skn_topology_t *topology = topology_of();
-    cr_assert(topology);
-    cr_assert_eq(skn_topology_start(topology, &options, &probe.error), SKN_OK);
-    while (skn_topology_event(topology, -1, line, sizeof(line), &error) ==
-           SKN_OK)
-        used += (size_t)snprintf(probe.events + used,
-                                 sizeof(probe.events) - used, "%s\n", line);
-    probe.status = skn_topology_wait(topology, &probe.error);
-    skn_topology_destroy(&topology);
+    run();
 }
 
 Test(keeper, where_one_cannot_nobody_does_and_the_run_goes_on)

@@ -108,7 +108,7 @@ set_up(void)
     (void)snprintf(checkpoint, sizeof(checkpoint), "%s/batch-000000000030",
                    run);
     write_checkpoint();
-    probe.kind = &skn_checkpointer;
+    probe.kind = &skn_keeper;
     probe.start = ask;
     probe.react = react;
     memcpy(probe.to, to, sizeof(to));
@@ -221,7 +221,7 @@ Test(restorer, who_asks_out_of_turn_is_refused)
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
     /* The first may have been answered before the second came: then it is the
      * next question, which is asked twice too, that is out of turn. */
-    cr_expect(strstr(probe.error.text, "checkpointer: owner 0 requests '") &&
+    cr_expect(strstr(probe.error.text, "keeper: owner 0 requests '") &&
                   strstr(probe.error.text, "' out of turn"),
               "%s", probe.error.text);
     seen.again = false;
@@ -230,5 +230,5 @@ Test(restorer, who_asks_out_of_turn_is_refused)
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
     cr_expect_str_eq(probe.error.text,
-                     "checkpointer: owner 1 requests 'a.weight' out of turn");
+                     "keeper: owner 1 requests 'a.weight' out of turn");
 }

@@ -1,5 +1,5 @@
 /* test_course.c - tests the course of a run against a probe that plays source,
- * output, evaluator and checkpointer at once.
+ * output, evaluator and keeper at once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
 #include <math.h>
@@ -462,7 +462,7 @@ Test(course, metadata_holds_progress_and_history)
     json_decref(metadata);
 }
 
-Test(course, without_a_checkpointer_it_goes_on)
+Test(course, without_a_keeper_it_goes_on)
 {
     probe.from[2] = NULL; /* nobody takes `save` */
     probe.to[3] = NULL;

@@ -1,5 +1,5 @@
 /* test_restore.c - tests an updater that requests its rows, and begins when all
- * owners have theirs. The probe plays its shard and the checkpointer.
+ * owners have theirs. The probe plays its shard and the keeper.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/draws.h"
 #include "actors/rows/restore.h"

@@ -1,6 +1,6 @@
 /* test_updater.c - tests the updater: leases, steps, first weights, and the
  * stream of a checkpoint. The probe plays its shard, the source and the
- * checkpointer.
+ * keeper.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

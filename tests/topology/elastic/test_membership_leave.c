@@ -272,8 +272,8 @@ Test(membership_leave, only_who_is_needed_serves)
     cr_assert_eq(trains(&play), A);
     cr_assert_eq(serving(&play), D);
     cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "nothing is saved yet");
-    cr_assert(was_told(&play, "generation 2 from batch 7: a; d hands over what "
-                              "it holds"));
+    cr_assert(was_told(&play, "generation 2 from batch 7: a; d hands over its "
+                              "state"));
     skn_membership_destroy(&play.membership);
 }
 

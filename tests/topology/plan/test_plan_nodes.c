@@ -219,8 +219,7 @@ Test(plan_nodes, updaters_and_builders_stand_beside_their_shards)
     for (uint32_t k = 0; k < wiring->actor_count; k++) {
         const char *kind = wiring->actors[k].kind->name;
         if (strcmp(kind, "source") == 0 || strcmp(kind, "evaluator") == 0 ||
-            strcmp(kind, "coordinator") == 0 ||
-            strcmp(kind, "checkpointer") == 0)
+            strcmp(kind, "course") == 0 || strcmp(kind, "keeper") == 0)
             cr_expect_eq(wiring->actors[k].node, 0u, "%s", kind);
     }
     cr_expect_eq(wiring->nodes[0].core_count, 1u);

@@ -89,9 +89,9 @@ expect_asking(const skn_spec_t *spec, uint32_t wanted)
         const skn_wired_actor_t *actor = &wiring->actors[a];
         if (actor->node == 0 && strcmp(actor->kind->name, "updater") == 0)
             cr_expect_str_eq(value_of(actor, "resume")->text, "run/batch-1");
-        if (strcmp(actor->kind->name, "coordinator") == 0)
+        if (strcmp(actor->kind->name, "course") == 0)
             cr_expect(value_of(actor, "restores")->truth);
-        if (strcmp(actor->kind->name, "checkpointer") == 0)
+        if (strcmp(actor->kind->name, "keeper") == 0)
             cr_expect_str_eq(value_of(actor, "checkpoint")->text,
                              "run/batch-1");
     }
@@ -235,7 +235,6 @@ Test(plan_restore, each_keeper_knows_how_many_send_to_it)
                     wiring->pipes[p].from_count;
     for (uint32_t a = 0; a < wiring->actor_count; a++) {
         const skn_wired_actor_t *actor = &wiring->actors[a];
-        cr_expect_str_neq(actor->kind->name, "checkpointer");
         if (strcmp(actor->kind->name, "keeper") != 0)
             continue;
         cr_expect_eq(value_of(actor, "owners")->number, senders[actor->node]);
@@ -256,7 +255,7 @@ Test(plan_restore, nodes_that_leave_have_a_keeper_that_gets_nothing)
         const skn_wiring_t *wiring = skn_spec_wiring(spec);
         for (uint32_t a = 0; a < wiring->actor_count; a++) {
             const skn_wired_actor_t *actor = &wiring->actors[a];
-            if (strcmp(actor->kind->name, "coordinator") == 0)
+            if (strcmp(actor->kind->name, "course") == 0)
                 cr_expect(value_of(actor, "hands_over")->truth);
             if (strcmp(actor->kind->name, "keeper") != 0) {
                 cr_expect_lt(actor->node, stay, "%s", actor->name);
@@ -321,15 +320,25 @@ Test(plan_restore, the_path_and_the_checkpoint_are_a_node_s_own)
     skn_model_destroy(&model);
 }
 
-Test(plan_restore, one_copy_or_one_process_needs_no_keeper)
+Test(plan_restore, one_copy_or_one_process_has_one_keeper)
 {
     static const uint32_t cases[][2] = { { 3, 1 }, { 0, 2 }, { 1, 2 } };
     for (size_t k = 0; k < 3; k++) {
         skn_model_t *model = kept_model(cases[k][0], cases[k][1]);
         skn_spec_t *spec = wire_of(model, &going_on);
         const skn_wiring_t *wiring = skn_spec_wiring(spec);
-        for (uint32_t a = 0; a < wiring->actor_count; a++)
-            cr_expect_str_neq(wiring->actors[a].kind->name, "keeper");
+        uint32_t keepers = 0;
+        for (uint32_t a = 0; a < wiring->actor_count; a++) {
+            const skn_wired_actor_t *actor = &wiring->actors[a];
+            if (strcmp(actor->kind->name, "keeper") != 0)
+                continue;
+            keepers++;
+            cr_expect_eq(actor->node, 0);
+            cr_expect_str_eq(value_of(actor, "node")->text, "");
+        }
+        cr_expect_eq(keepers, 1);
+        cr_expect_null(pipe_of(spec, "keep"));
+        cr_expect_null(pipe_of(spec, "kept"));
         skn_spec_destroy(&spec);
         skn_model_destroy(&model);
     }

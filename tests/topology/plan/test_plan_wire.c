@@ -253,16 +253,16 @@ Test(plan_wire, the_normaliser_goes_beside_and_below)
         }
 }
 
-Test(plan_wire, a_plan_that_is_not_saved_has_no_checkpointer)
+Test(plan_wire, a_plan_that_is_not_saved_has_no_keeper)
 {
     skn_model_run_t run = open_run("one.yaml", NULL, 0, false);
     char *text = print_of(run.topology);
-    cr_expect_null(strstr(text, "checkpointer"));
+    cr_expect_null(strstr(text, "keeper"));
     free(text);
     skn_model_run_close(&run);
     run = open_run("one.yaml", NULL, 0, true);
     text = print_of(run.topology);
-    cr_expect(strstr(text, "checkpointer"));
+    cr_expect(strstr(text, "keeper"));
     free(text);
     skn_model_run_close(&run);
 }
@@ -277,7 +277,7 @@ Test(plan_wire, nothing_of_an_index_is_saved)
     skn_model_run_t run = open_run("one.yaml", words, 3, true);
     const skn_wiring_t *wiring =
         skn_spec_wiring(skn_topology_spec(run.topology));
-    cr_expect_eq(number_of(actor_of(wiring, "checkpointer"), "owners"), 4);
+    cr_expect_eq(number_of(actor_of(wiring, "keeper.0"), "owners"), 4);
     cr_expect_eq(number_of(actor_of(wiring, "source"), "owners"), 4);
     char *text = print_of(run.topology);
     cr_expect_null(strstr(text, "table_builder.0]"), "%s", text);

@@ -22,9 +22,9 @@ static void
 quiet_node(size_t n)
 {
     static const char *const names[] = { "source", "embedding.0", "output.0",
-                                         "checkpointer" };
+                                         "keeper" };
     static const char *const kinds[] = { "source", "embedding", "output",
-                                         "checkpointer" };
+                                         "keeper" };
     nodes[n] = (skn_figures_t){ .run_ns = 10 * SECOND,
                                 .units = 2,
                                 .others_known = true,

@@ -42,8 +42,8 @@ Test(kinds_reference, kinds_are_found_by_name)
 Test(kinds_reference, a_kind_says_options_and_messages)
 {
     char *text = text_of(kind_named("source"), false);
-    cr_expect(strstr(text, "source - lets `window` batches into flight"), "%s",
-              text);
+    cr_expect(strstr(text, "source - keeps up to `window` batches in flight"),
+              "%s", text);
     cr_expect(strstr(text, "    window           whole number, 1 to 127; "
                            "default 1\n"),
               "%s", text);

@@ -46,8 +46,8 @@ static const struct {
         { "batch_rows", "2" } } },
     { "evaluator",
       { { "train", "a" }, { "features", "3" }, { "labels", "6" } } },
-    { "checkpointer", { { "path", "run" }, { "owners", "1" } } },
-    { "coordinator", { { "batches_per_epoch", "2" }, { "epochs", "1" } } },
+    { "keeper", { { "path", "run" }, { "owners", "1" } } },
+    { "course", { { "batches_per_epoch", "2" }, { "epochs", "1" } } },
 };
 
 static void

@@ -779,8 +779,8 @@ Test(strangers, a_node_without_a_key_that_is_refused_says_so)
         cr_assert_lt(k, PATIENCE_MS / 10);
     }
     cr_expect_eq(arrival.peer, 7);
-    cr_expect(strstr(arrival.sentence, "as nodes without keys do"), "%s",
-              arrival.sentence);
+    cr_expect(strstr(arrival.sentence, "the protocol of nodes without keys"),
+              "%s", arrival.sentence);
     skn_endpoint_close(&node);
     (void)zmq_close(door);
     (void)zmq_close(judge);

@@ -31,7 +31,7 @@ typedef struct inspection {
     json_t *metadata;
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
-    cli_inventory_t all;
+    cli_checkpoint_inventory_t all;
     held_form_t *held_form; /* [all.count] */
     bool damaged;           /* one checkpoint is damaged */
 } inspection_t;

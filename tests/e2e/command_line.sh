@@ -308,7 +308,8 @@ check_match "a peer's name that is unknown is told at once" \
 check_match "and again at the end" "whose host name cannot be resolved" err
 "$skein" member b nodes.yaml --wait 1 -o checkpoint.path=member >out 2>err
 check_match "a member tells it of its coordinator" \
-    "^skein: warning: the coordinator's name in $nowhere:17100 is unknown" err
+    "^skein: warning: the coordinator's host name in $nowhere:17100 cannot be \
+resolved" err
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$work"
     # A build tree may lie where nobody else may enter.

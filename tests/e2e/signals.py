@@ -470,7 +470,7 @@ def stop_and_paste(folder, words, number, ready):
                     number, again = None, number
             texts.append(text)
         lines = text.splitlines()
-        at = [k for k, line in enumerate(lines) if line.endswith("on:")
+        at = [k for k, line in enumerate(lines) if line.endswith("continue:")
               or line.endswith("again:")]
         line = lines[at[-1] + 1] if at else "false"
         command, number = ["sh", "-c", "exec " + line], again
@@ -638,7 +638,7 @@ def check_requeue_members(report, folder):
     lead, first, second = start("insisted", *LONG)
     first.until("checkpoint")
     os.kill(first.process.pid, signal.SIGSTOP)  # it does not stop
-    lead.interrupt_twice("press Ctrl-C again to leave the members to")
+    lead.interrupt_twice("press Ctrl-C again to quit and leave")
     check_end(report, "and a coordinator", lead, 130)
 
 

@@ -73,9 +73,8 @@ static skn_status_t drain(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_status_t status = SKN_OK;
     word_t *word = ((counter_t *)state)->word;
     for (; word->count && status == SKN_OK; word++)
-        status = skn_actor_send_event(actor, error,
-                                      "{\"word\":\"%s\",\"count\":%d}",
-                                      word->text, (int)word->count);
+        status = skn_actor_send_event(actor, error, "{\"word\":\"%s\","
+            "\"count\":%d}", word->text, (int)word->count);
     return status;
 }
 static const skn_handler_t handlers[] = { { &word_schema, count, NULL },

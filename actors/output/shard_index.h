@@ -61,7 +61,7 @@ typedef struct skn_index_view {
     bool marker;      /* this is a marker: no batch is in flight */
 } skn_index_view_t;
 
-/* The options that skn_index_keeper_open reads. */
+/* The options that skn_shard_index_open reads. */
 /* clang-format off */
 #define SKN_INDEX_KEEPER_OPTIONS                                               \
     { "refresh_batches", SKN_OPTION_INT, "50", 1, 1e9, NULL,                   \
@@ -72,7 +72,7 @@ typedef struct skn_index_view {
 
 /* `kind` and `options` are those of the sampler. SKN_BAD_CONFIG if the lag is
  * below the window (the index would be due before its rows are known), or so
- * long that too many indexes wait. Freed by skn_index_keeper_close, also after
+ * long that too many indexes wait. Freed by skn_shard_index_close, also after
  * a failure. */
 skn_status_t skn_shard_index_open(skn_shard_index_t *index,
                                   const skn_actor_t *actor,

@@ -84,7 +84,7 @@ uint64_t skn_ranker_bytes_of(const skn_checkpoint_t *checkpoint,
 float skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
                         const skn_sparse_t *point);
 /* Reorders `count` labels of a point with their probabilities, best first, ties
- * by the lower label; count <= SKN_TOPK_MAX. `shares`: the probabilities are
+ * by the lower label; count <= SKN_TOPK_MAX. `is_share`: the probabilities are
  * shares of all labels, and the total of these labels is divided among them
  * again; else each is independent. False: a sum is not finite, and the order
  * means nothing. */

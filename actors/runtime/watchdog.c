@@ -32,7 +32,7 @@ struct skn_watchdog {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wanted;
-    bool has_thread, must_stop; /* `stops` is protected by the lock */
+    bool has_thread, must_stop; /* `must_stop` is protected by the lock */
 };
 
 /* The actor's current stay; if its thread leaves the place meanwhile, the stay

@@ -53,12 +53,8 @@ kind_of(const char *word)
 
 /* --- reading and writing -------------------------------------------------- */
 
-/* The structs of all kinds begin where the union does. */
-static void *
-fields_of(cli_control_message_t *message)
-{
-    return &message->hello;
-}
+/* The struct of every kind begins where `hello`, a member of the same union,
+ * does. */
 
 skn_status_t
 cli_control_read(skn_frame_t frame, cli_control_message_t *message,
@@ -83,7 +79,7 @@ cli_control_read(skn_frame_t frame, cli_control_message_t *message,
     message->kind = kind_of(word);
     const skn_json_record_t *record = descriptions[message->kind].record;
     return record ? skn_json_record_read(record, message->owned,
-                                         fields_of(message), error)
+                                         &message->hello, error)
                   : SKN_OK;
 }
 

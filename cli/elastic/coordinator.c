@@ -223,20 +223,24 @@ record(cluster_t *coordinator, const skn_duty_t *duty)
     skn_harvest_begin(coordinator->harvest, duty->generation,
                       duty->set & ~duty->serving, duty->point.batch,
                       skn_monotonic_ns());
+    json_t *members = cli_node_names(model, duty->set);
+    json_t *serving =
+        duty->serving ? cli_node_names(model, duty->serving) : NULL;
+    json_t *speeds = cli_balancing_json(coordinator->balance, model);
     const cli_journal_line_t line = {
         .generation = duty->generation,
-        .members = cli_node_names(model, duty->set),
-        .serving = duty->serving ? cli_node_names(model, duty->serving) : NULL,
+        .members = members,
+        .serving = serving,
         .batch = duty->point.batch,
         .layout = duty->point.layout,
         .from_saved = duty->point.saved,
         .composed = duty->point.composed,
-        .speeds = cli_balancing_json(coordinator->balance, model),
+        .speeds = speeds,
     };
     add_line(coordinator, line);
-    json_decref((json_t *)(uintptr_t)line.members);
-    json_decref((json_t *)(uintptr_t)line.serving);
-    json_decref((json_t *)(uintptr_t)line.speeds);
+    json_decref(members);
+    json_decref(serving);
+    json_decref(speeds);
     if (duty->point.composed)
         cli_composing_tell(&coordinator->composing, duty->generation,
                            coordinator->call->json);

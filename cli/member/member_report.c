@@ -67,6 +67,17 @@ repeat(cli_client_t *client)
         cli_client_send_leaving(client);
 }
 
+/* Keeps the set of nodes that were missed, and sends a change of it. */
+static void
+set_misses(cli_client_t *client, uint64_t misses)
+{
+    if (misses == client->misses)
+        return;
+    client->misses = misses;
+    client->has_missed = true;
+    send_unreachable(client);
+}
+
 /* While a worker runs, it knows which nodes it hears; later, we dial these. */
 void
 cli_client_check_reach(cli_client_t *client)
@@ -82,13 +93,9 @@ cli_client_check_reach(cli_client_t *client)
         if (skn_monotonic_ns() - client->ended_ns >= UNTRIED_NS)
             misses &= ~undialled;
     }
-    if (misses == client->misses)
-        return;
-    if (cli_worker_lives(worker) && client->probe)
+    if (misses != client->misses && cli_worker_lives(worker) && client->probe)
         skn_reachability_seek(client->probe, 0);
-    client->misses = misses;
-    client->has_missed = true;
-    send_unreachable(client);
+    set_misses(client, misses);
 }
 
 /* Reports the nodes that were missed at the end, before the end itself. */
@@ -96,13 +103,8 @@ static void
 keep_misses(cli_client_t *client)
 {
     const cli_worker_t *worker = &client->worker;
-    uint64_t misses = worker->node.failed ? worker->misses : 0;
     client->ended_ns = skn_monotonic_ns();
-    if (misses == client->misses)
-        return;
-    client->misses = misses;
-    client->has_missed = true;
-    send_unreachable(client);
+    set_misses(client, worker->node.failed ? worker->misses : 0);
 }
 
 /* An open connection may accept nothing for a moment: it is tried again with

@@ -127,7 +127,7 @@ nodes_override(const cli_worker_start_t *start, const json_t *list,
 /* --- its command line ----------------------------------------------------- */
 
 typedef struct worker_line {
-    char *argument[CLI_UP_ARGUMENTS_MAX + 24];
+    char *argument[CLI_UP_ARGUMENTS_MAX];
     size_t count;
 } worker_line_t;
 

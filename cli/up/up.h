@@ -13,7 +13,7 @@
 #include "cli/base/verb.h"
 #include "topology/model/model.h"
 
-#define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 16)
+#define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 48)
 /* The longest event: a report, some 2 KiB per actor. */
 #define CLI_UP_LINE_BYTES ((size_t)1 << 20)
 

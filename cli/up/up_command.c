@@ -7,6 +7,7 @@
  * `ssh` may be any program that takes its options; the port, key and known
  * hosts are set in the user's ssh config. --ssh is split at spaces, as most
  * uses of $GIT_SSH_COMMAND need.  SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,12 +24,14 @@
  * option. */
 #define SSH_DEFAULT "ssh"
 #define SSH_PATIENCE "ConnectTimeout=10"
+/* What follows the words of --ssh, and the NULL. */
+#define SSH_ARGUMENTS 8
 
 static void
 add(cli_up_command_t *command, const char *text)
 {
-    if (command->count + 1 < CLI_UP_ARGUMENTS_MAX)
-        command->argument[command->count++] = (char *)(uintptr_t)text;
+    assert(command->count + 1 < CLI_UP_ARGUMENTS_MAX);
+    command->argument[command->count++] = (char *)(uintptr_t)text;
     command->argument[command->count] = NULL;
 }
 
@@ -118,8 +121,12 @@ wrap_in_ssh(const cli_call_t *call, const cli_up_node_t *node,
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a command line");
     command->count = 0;
     for (char *word = strtok_r(command->words, " ", &rest); word;
-         word = strtok_r(NULL, " ", &rest))
+         word = strtok_r(NULL, " ", &rest)) {
+        if (command->count == CLI_UP_ARGUMENTS_MAX - SSH_ARGUMENTS)
+            return skn_fail(error, SKN_USAGE, "--ssh has more than %d words",
+                            CLI_UP_ARGUMENTS_MAX - SSH_ARGUMENTS);
         add(command, word);
+    }
     if (command->count == 0)
         return skn_fail(error, SKN_USAGE, "--ssh needs a program");
     add_option(command, "-o", "BatchMode=yes");

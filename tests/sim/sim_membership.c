@@ -724,8 +724,8 @@ run(world_t *world)
     return !world->wrong;
 }
 
-/* Of all worlds: beginnings from salvages, members that left, those that did at
- * the same moment as others. */
+/* Sums over all worlds: starts from salvages, members that left, and members
+ * that left at the same moment as others. */
 static uint64_t composed, leaves, joint;
 
 static bool

@@ -19,8 +19,8 @@ typedef struct held {
     skn_point_t point;
     uint64_t asked;              /* the set that was asked about */
     uint64_t must_not_leave_out; /* of any that is enough */
-    /* In place of `needed`: parts of the checkpoint, and those of each member.
-     * 0: it is not looked at. */
+    /* In place of `must_not_leave_out`: parts of the checkpoint, and those of
+     * each member. 0: it is not looked at. */
     uint64_t parts, of[4];
 } held_t;
 

@@ -23,7 +23,8 @@ skn_status_t skn_run_config_read(const char *folder,
                                  struct skn_problems *problems,
                                  skn_error_t *error);
 /* Stores `model`, whose paths are absolute, in the folder of an ensemble, which
- * is made; a run that `resumes` leaves the stored config as it is. */
+ * is made; a run that is resumed (`is_resume`) leaves the stored config as it
+ * is. */
 skn_status_t skn_run_config_keep(const char *folder, const skn_model_t *model,
                                  bool is_resume, skn_error_t *error);
 

@@ -21,7 +21,7 @@ Test(bad_checkpoints, two_generations_have_to_fail_by_what_is_kept)
         cli_bad_checkpoints_add(&bad_checkpoints, "two", 5, SKN_BAD_DATA));
     cr_expect_not(
         cli_bad_checkpoints_add(&bad_checkpoints, "one", 6, SKN_NO_INPUT),
-        "anew");
+        "the count starts again");
     cr_expect(
         cli_bad_checkpoints_add(&bad_checkpoints, "one", 7, SKN_NO_INPUT));
     cr_expect_eq(bad_checkpoints.count, 1);

@@ -147,3 +147,31 @@ Test(up_command, a_folder_that_is_gone_is_told)
     cr_expect_str_eq(error.text, "no command line: No such file or directory");
     cli_up_command_fini(&command);
 }
+
+/* No argument is dropped in silence: as many options as a call can have fit. */
+Test(up_command, all_options_of_a_call_are_passed_on)
+{
+    for (size_t k = 0; k < CLI_VALUES_MAX; k++)
+        give("override", "a=1");
+    local.override_count = sizeof(local.overrides) / sizeof(local.overrides[0]);
+    for (size_t k = 0; k < local.override_count; k++)
+        local.overrides[k] = (char *)(uintptr_t) "b=2";
+    const char *text = command_of("");
+    size_t bars = 0;
+    for (const char *at = text; *at; at++)
+        bars += *at == '|';
+    cr_expect_eq(bars, 6 + 2 * (CLI_VALUES_MAX + local.override_count), "%s",
+                 text);
+}
+
+Test(up_command, too_many_words_of_ssh_are_refused)
+{
+    static char words[4096];
+    for (size_t k = 0; k + 2 < sizeof(words); k += 2)
+        memcpy(words + k, "w ", 3);
+    give("ssh", words);
+    char want[64];
+    (void)snprintf(want, sizeof(want), "%d: --ssh has more than", SKN_USAGE);
+    const char *text = command_of("h");
+    cr_expect_eq(strncmp(text, want, strlen(want)), 0, "%s", text);
+}

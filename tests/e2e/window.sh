@@ -9,8 +9,9 @@
 # window less one; so that a long way *to* a shard is hidden there too, 15
 # batches may be issued and not applied.
 #
-# The delay is long against what a busy machine adds: shares of time and the
-# order of events are compared, never seconds.
+# The order of events in the trace is what is checked: how far the others were
+# ahead of the slow shard, never how long they took. The one ratio of times, of
+# two whole runs, is 5 to 7 by the delays alone, and 2.5 is asked for.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -67,14 +68,6 @@ def report(name):
     return [line for line in lines if "actors" in line][-1]
 def actors(name):
     return {actor["name"]: actor for actor in report(name)["actors"]}
-def busy(name):
-    """Share of their time that the others were in handlers, in millionths."""
-    others = ("output.0", "embedding.0", "up_output.0", "up_hidden.0")
-    found = sum(actors(name)[other]["busy_ns"] for other in others)
-    return 1000000 * found // len(others) // report(name)["run_ns"]
-def ratio(case):
-    """How much busier with window 8 than with window 1, times 100."""
-    return 100 * busy(case + "-8") // max(1, busy(case + "-1"))
 def faster(case):
     """How much sooner the run was over with window 8, times 100."""
     return 100 * report(case + "-1")["run_ns"] // report(case + "-8")["run_ns"]
@@ -145,17 +138,6 @@ for case in out-free out-fixed home-fixed; do
         check "  and window 8" slow ${case%-*} 8 ${case#*-} || continue
     read -r more < <(look "faster('$case')")
     check "  it is over $more/100 times sooner" test "$more" -ge 250
-    # Handlers are timed by the clock, and others may have had the processor in
-    # them: a run that was disturbed is run again, twice at most.
-    for attempt in 1 2 3; do
-        read -r one eight more < <(look "busy('$case-1')" "busy('$case-8')" \
-            "ratio('$case')")
-        [ "$more" -lt 120 ] && [ "$attempt" -lt 3 ] || break
-        slow ${case%-*} 1 ${case#*-}
-        slow ${case%-*} 8 ${case#*-}
-    done
-    check "  the others are busier with window 8 ($eight ppm of their time) \
-than with 1 ($one ppm)" test "$more" -ge 120
     read -r one eight < <(look "ahead('$case-1')" "ahead('$case-8')")
     check_equal "  window 1: nobody works on t + 1 while t is unfinished" \
         "$one" 0

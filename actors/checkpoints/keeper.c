@@ -18,6 +18,7 @@
 
 #include "actors/checkpoints/keeper_internal.h"
 #include "actors/protocol/kinds.h"
+#include "actors/protocol/settings.h"
 #include "formats/text/json_text.h"
 
 /* True if the node is leaving: it sends what it holds, and keeps no new
@@ -537,8 +538,7 @@ static const skn_option_t options[] = {
     { "keepers", SKN_OPTION_INT, "0", 0, SKN_CLUSTER_NODES_MAX, NULL,
       "how many nodes, counted from the first, keep checkpoints; the others "
       "only send what they hold of `checkpoint`; 0: all" },
-    { "keep", SKN_OPTION_INT, "3", 1, 1000000, NULL,
-      "number of checkpoints to keep" },
+    SKN_OPTION_OF("keep", "3", SKN_SETTING_KEEP),
     { "generation", SKN_OPTION_INT, "0", 0, SKN_GENERATION_MAX, NULL,
       "generation of the nodes, used in the names of checkpoints" },
     { 0 },

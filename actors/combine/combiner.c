@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "actors/combine/combining.h"
+#include "actors/protocol/settings.h"
 #include "actors/protocol/slicing.h"
 #include "actors/protocol/kinds.h"
 
@@ -363,10 +364,8 @@ static const skn_option_t options[] = {
     { "columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "units of the layer below" },
     SKN_SLICING_OPTIONS,
-    { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
-      "maximum number of samples in a batch" },
-    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,
-      "batches in flight" },
+    SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),
+    SKN_OPTION_OF("window", "1", SKN_SETTING_WINDOW),
     { 0 },
 };
 

@@ -15,6 +15,7 @@
 #include "actors/protocol/messages.h"
 #include "actors/course/progress.h"
 #include "actors/course/throughput.h"
+#include "actors/protocol/settings.h"
 #include "actors/runtime/reporting.h"
 #include "formats/checkpoint/checkpoint.h"
 
@@ -718,26 +719,20 @@ course_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     { "batches_per_epoch", SKN_OPTION_INT, NULL, 1, 1e15, NULL,
       "number of batches in an epoch" },
-    { "epochs", SKN_OPTION_INT, NULL, 1, 1e9, NULL,
-      "number of epochs to train" },
+    SKN_OPTION_OF("epochs", NULL, SKN_SETTING_EPOCHS),
     { "shards", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "number of output shards, each of which sends a result for each batch" },
     { "nodes", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "number of nodes; with several, `done` reports the bytes sent" },
-    { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "maximum number of batches to train; 0: no limit" },
-    { "every_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches between checkpoints; 0: do not count batches" },
-    { "every_epochs", SKN_OPTION_INT, "0", 0, 1e9, NULL,
-      "epochs between checkpoints; 0: do not count epochs" },
-    { "evaluate_every", SKN_OPTION_INT, "1", 0, 1e9, NULL,
-      "epochs between evaluations; 0: only at the end" },
+    SKN_OPTION_OF("max_batches", "0", SKN_SETTING_MAX_BATCHES),
+    SKN_OPTION_OF("every_batches", "0", SKN_SETTING_EVERY_BATCHES),
+    SKN_OPTION_OF("every_epochs", "0", SKN_SETTING_EVERY_EPOCHS),
+    SKN_OPTION_OF("evaluate_every", "1", SKN_SETTING_EVALUATE_EVERY),
     { "validates", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "evaluate on validation points" },
     { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "evaluate on a test file" },
-    { "patience", SKN_OPTION_INT, "0", 0, 1e9, NULL,
-      "stop after this many epochs without a better validation P@1; 0: never" },
+    SKN_OPTION_OF("patience", "0", SKN_SETTING_PATIENCE),
     { "progress_ms", SKN_OPTION_INT, "0", 0, 86400000, NULL,
       "time between progress events; 0: none" },
     { "patience_s", SKN_OPTION_INT, "2", 0, 86400, NULL,

@@ -15,6 +15,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/course/ranking_metrics.h"
+#include "actors/protocol/settings.h"
 #include "formats/text/json_text.h"
 
 /* A batch whose true labels or ranking have arrived: they come on two pipes,
@@ -349,8 +350,7 @@ evaluator_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL,
       "training file, whose label frequencies give the propensities" },
-    { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",
-      "same as the source's, to share its binary copy" },
+    SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "same as the source's" },
     { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
       "number of input features of the model" },
@@ -360,8 +360,7 @@ static const skn_option_t options[] = {
     { "psp_b", SKN_OPTION_REAL, "1.5", 0, 100, NULL, "propensity constant B" },
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "report the best labels of every point" },
-    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
-      "function that turns logits into probabilities" },
+    SKN_OPTION_OF("loss", "softmax", SKN_SETTING_LOSS),
     { 0 },
 };
 

@@ -19,6 +19,7 @@
 #include "actors/protocol/block.h"
 #include "actors/protocol/kinds.h"
 #include "actors/hidden/layer.h"
+#include "actors/protocol/settings.h"
 #include "actors/protocol/slicing.h"
 #include "actors/hidden/slices.h"
 #include "actors/protocol/workspace.h"
@@ -366,10 +367,8 @@ static const skn_option_t options[] = {
     SKN_SLICING_OPTIONS,
     { "units", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "number of units of the whole layer" },
-    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format of the factors in matrix products" },
-    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
-      "fixed: the same bits for every number of shards" },
+    SKN_OPTION_OF("precision", "f32", SKN_SETTING_PRECISION),
+    SKN_OPTION_OF("reduction", "fast", SKN_SETTING_REDUCTION),
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
       "fast: this shard's leaf of the merge tree; -1: the shard's number" },
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,

@@ -7,6 +7,7 @@
 #include "actors/combine/merge.h"
 #include "actors/protocol/messages.h"
 #include "actors/combine/rounding.h"
+#include "actors/protocol/settings.h"
 #include "skein/actor.h"
 
 typedef struct skn_hidden {
@@ -26,24 +27,19 @@ typedef struct skn_hidden {
 
 /* clang-format off */
 /* The options that skn_hidden_open reads. */
-#define SKN_HIDDEN_OPTIONS                                                    \
-    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                            \
-      "index of the layer, counted from the input" },                        \
-        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
-          "maximum number of samples in a batch" },                            \
-        { "dropout", SKN_OPTION_REAL, "0", 0, 0.95, NULL,                     \
-          "share of hidden units left out in training" },                     \
-        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,             \
+#define SKN_HIDDEN_OPTIONS                                                     \
+    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                             \
+      "index of the layer, counted from the input" },                          \
+        SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),             \
+        SKN_OPTION_OF("dropout", "0", SKN_SETTING_DROPOUT),                    \
+        { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,              \
           "number of leaves in the tree that merges the parts from above" },   \
-        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
-          "seed of every random number" }
+        SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED)
 
 /* The options of owners that take turns (turns.h). */
-#define SKN_TURNS_OPTIONS                                                     \
-    { "window", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,                 \
-      "maximum number of batches in flight" },                                 \
-        { "order", SKN_OPTION_CHOICE, "fixed", 0, 0, "fixed|free",            \
-          "fixed: the same bits in every run; free: as soon as possible" }
+#define SKN_TURNS_OPTIONS                                                      \
+    SKN_OPTION_OF("window", "1", SKN_SETTING_WINDOW),                          \
+        SKN_OPTION_OF("order", "fixed", SKN_SETTING_ORDER)
 /* clang-format on */
 
 /* Reads the options of `actor` and allocates. Freed by skn_hidden_close, also

@@ -20,6 +20,7 @@
 
 #include "actors/output/arrivals.h"
 #include "actors/protocol/block.h"
+#include "actors/protocol/settings.h"
 #include "actors/rows/copy.h"
 #include "actors/output/diagnose.h"
 #include "actors/output/head.h"
@@ -579,25 +580,15 @@ static const skn_option_t options[] = {
     SKN_SLICING_OPTIONS,
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send gradients of open hidden units only: fewer bytes, more computing" },
-    { "loss", SKN_OPTION_CHOICE, "softmax", 0, 0, "softmax|one_vs_all",
-      "the loss to minimise" },
-    { "label_smoothing", SKN_OPTION_REAL, "0", 0, 0.95, NULL,
-      "softmax: share of a sample's target that is spread evenly over all "
-      "labels" },
-    { "precision", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format of the factors in matrix products" },
-    { "reduction", SKN_OPTION_CHOICE, "fast", 0, 0, "fast|fixed",
-      "fixed: the same bits for every number of shards" },
-    { "merge", SKN_OPTION_CHOICE, "early", 0, 0, "early|late",
-      "late: softmax sends normalised hidden gradients and no partition; needs "
-      "reduction: fast" },
+    SKN_OPTION_OF("loss", "softmax", SKN_SETTING_LOSS),
+    SKN_OPTION_OF("label_smoothing", "0", SKN_SETTING_LABEL_SMOOTHING),
+    SKN_OPTION_OF("precision", "f32", SKN_SETTING_PRECISION),
+    SKN_OPTION_OF("reduction", "fast", SKN_SETTING_REDUCTION),
+    SKN_OPTION_OF("merge", "early", SKN_SETTING_MERGE),
     { "leaf", SKN_OPTION_INT, "-1", -1, SKN_SHARD_MAX - 1, NULL,
       "fast: this shard's leaf of the merge tree; -1: the shard's number" },
-    { "diagnose_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "batches between measurements of the active set's mass and recall; 0: "
-      "never" },
-    { "topk", SKN_OPTION_INT, "5", 1, SKN_TOPK_MAX, NULL,
-      "number of best labels per point in an evaluation" },
+    SKN_OPTION_OF("diagnose_batches", "0", SKN_SETTING_SAMPLER_BATCHES),
+    SKN_OPTION_OF("topk", "5", SKN_SETTING_TOPK),
     { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send the shard's normaliser in evaluations, for probabilities" },
     SKN_SAMPLER_OPTIONS,

@@ -25,6 +25,7 @@
 #define ACTORS_OUTPUT_SHARD_INDEX_H
 
 #include "actors/protocol/rowset.h"
+#include "actors/protocol/settings.h"
 #include "actors/samplers/sampler.h"
 #include "skein/actor.h"
 
@@ -64,8 +65,7 @@ typedef struct skn_index_view {
 /* The options that skn_shard_index_open reads. */
 /* clang-format off */
 #define SKN_INDEX_KEEPER_OPTIONS                                               \
-    { "refresh_batches", SKN_OPTION_INT, "50", 1, 1e9, NULL,                   \
-      "batches between two indexes" },                                         \
+    SKN_OPTION_OF("refresh_batches", "50", SKN_SETTING_REFRESH_BATCHES),       \
     { "index_lag", SKN_OPTION_INT, "0", 0, 1e9, NULL,                          \
       "batches until an index is used; 0: 2 x window" }
 /* clang-format on */

@@ -18,6 +18,7 @@
 
 #include "actors/protocol/block.h"
 #include "actors/protocol/kinds.h"
+#include "actors/protocol/settings.h"
 #include "actors/samplers/options.h"
 #include "actors/protocol/workspace.h"
 
@@ -159,10 +160,8 @@ static const skn_option_t options[] = {
       "number of units of the layer below" },
     { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
       "index of the layer, counted from the input" },
-    { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,
-      "maximum number of samples in a batch" },
-    { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
-      "seed of every random number" },
+    SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),
+    SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
     SKN_SAMPLER_OPTIONS,
     { 0 },
 };

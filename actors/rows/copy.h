@@ -16,6 +16,7 @@
 #define ACTORS_ROWS_COPY_H
 
 #include "actors/protocol/messages.h"
+#include "actors/protocol/settings.h"
 #include "actors/rows/rows.h"
 #include "skein/actor.h"
 
@@ -29,13 +30,9 @@ typedef struct skn_copy {
 /* clang-format off */
 /* The options of owners that skn_copy_open reads. */
 #define SKN_COPY_OPTIONS                                                       \
-    { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",                 \
-      "loan: shard and updater share the rows; copy: the shard has its own " \
-      "copy" },                                                                \
-        { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",               \
-          "number format of the copy" },                                       \
-        { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,                   \
-          "request pages of 2 MiB for the copy" }
+    SKN_OPTION_OF("updates", "loan", SKN_SETTING_UPDATES),                     \
+        SKN_OPTION_OF("weights", "f32", SKN_SETTING_WEIGHTS),                  \
+        SKN_OPTION_OF("huge_pages", "true", SKN_SETTING_HUGE_PAGES)
 /* clang-format on */
 
 /* Reads the options of `actor`, and makes room for `row_count` rows of `width`

@@ -17,6 +17,7 @@
 #include "actors/protocol/finite.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
+#include "actors/protocol/settings.h"
 #include "actors/rows/optimizer.h"
 #include "actors/rows/restore.h"
 #include "actors/rows/tensors.h"
@@ -668,36 +669,24 @@ static const skn_option_t options[] = {
       "number of columns of the layer's weights, without the bias" },
     { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
       "where the bias is: the last row (embedding) or the last column" },
-    { "weights", SKN_OPTION_CHOICE, "f32", 0, 0, "f32|bf16",
-      "number format of the shard's rows; bf16 with updates: loan needs sgd or "
-      "adagrad" },
-    { "updates", SKN_OPTION_CHOICE, "loan", 0, 0, "loan|copy",
-      "loan: the shard reads the updater's rows; copy: new values are sent to "
-      "it" },
-    { "optimizer", SKN_OPTION_CHOICE, "adam", 0, 0, "adam|adagrad|sgd",
-      "optimizer that updates the rows" },
-    { "rate", SKN_OPTION_REAL, "0.001", 0, 1e6, NULL, "learning rate" },
-    { "beta1", SKN_OPTION_REAL, "0.9", 0, 0.999999, NULL, "adam's beta 1" },
-    { "beta2", SKN_OPTION_REAL, "0.999", 0, 0.99999999, NULL, "adam's beta 2" },
-    { "epsilon", SKN_OPTION_REAL, "1e-8", 0, 1, NULL, "adam's epsilon" },
-    { "weight_decay", SKN_OPTION_REAL, "0", 0, 1, NULL,
-      "decoupled weight decay, on touched rows" },
-    { "schedule", SKN_OPTION_CHOICE, "constant", 0, 0, "constant|warmup|cosine",
-      "schedule of the learning rate" },
-    { "warmup_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "number of batches of linear warm-up" },
+    SKN_OPTION_OF("weights", "f32", SKN_SETTING_WEIGHTS),
+    SKN_OPTION_OF("updates", "loan", SKN_SETTING_UPDATES),
+    SKN_OPTION_OF("optimizer", "adam", SKN_SETTING_OPTIMIZER),
+    SKN_OPTION_OF("rate", "0.001", SKN_SETTING_RATE),
+    SKN_OPTION_OF("beta1", "0.9", SKN_SETTING_BETA1),
+    SKN_OPTION_OF("beta2", "0.999", SKN_SETTING_BETA2),
+    SKN_OPTION_OF("epsilon", "1e-8", SKN_SETTING_EPSILON),
+    SKN_OPTION_OF("weight_decay", "0", SKN_SETTING_WEIGHT_DECAY),
+    SKN_OPTION_OF("schedule", "constant", SKN_SETTING_SCHEDULE),
+    SKN_OPTION_OF("warmup_batches", "0", SKN_SETTING_WARMUP_BATCHES),
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
       "number of batches of the run, for a cosine" },
-    { "floor", SKN_OPTION_REAL, "0", 0, 1, NULL,
-      "share of the rate that is left at the end of a cosine" },
-    { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,
-      "seed of every random number" },
-    { "init", SKN_OPTION_REAL, "0.05", 0, 10, NULL,
-      "standard deviation of the initial weights" },
+    SKN_OPTION_OF("floor", "0", SKN_SETTING_FLOOR),
+    SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
+    SKN_OPTION_OF("init", "0.05", SKN_SETTING_INIT_STD),
     { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL,
       "initial value of all biases" },
-    { "huge_pages", SKN_OPTION_BOOL, "true", 0, 0, NULL,
-      "request pages of 2 MiB" },
+    SKN_OPTION_OF("huge_pages", "true", SKN_SETTING_HUGE_PAGES),
     { "offload", SKN_OPTION_PATH, "", 0, 0, NULL,
       "folder of a file for Adam's moments; empty: keep them in memory" },
     { "ledger", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,

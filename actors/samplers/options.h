@@ -8,6 +8,7 @@
 #ifndef ACTORS_SAMPLERS_OPTIONS_H
 #define ACTORS_SAMPLERS_OPTIONS_H
 
+#include "actors/protocol/settings.h"
 #include "actors/samplers/sampler.h"
 #include "skein/actor.h"
 
@@ -15,21 +16,16 @@
 #define SKN_SAMPLER_OPTIONS                                                    \
     { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,                         \
       "sampler that chooses the active set" },                                 \
-    { "rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                      \
-      "number of rows to draw per list, over all shards" },                    \
-    { "uniform_rows", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,              \
-      "number of uniform draws added to a list of hard negatives, over all " \
-      "shards" },                      \
-    { "weight_cap", SKN_OPTION_REAL, "0", 0, 1e12, NULL,                       \
-      "maximum weight of a drawn row; 0: no maximum" },                        \
+    SKN_OPTION_OF("rows", "0", SKN_SETTING_SAMPLER_ROWS),                      \
+    SKN_OPTION_OF("uniform_rows", "0", SKN_SETTING_UNIFORM_ROWS),              \
+    SKN_OPTION_OF("weight_cap", "0", SKN_SETTING_WEIGHT_CAP),                  \
     { "tables", SKN_OPTION_INT, "0", 0, 4096, NULL,                            \
       "hash tables; 0: 50" },                                                  \
     { "bits", SKN_OPTION_INT, "0", 0, 30, NULL,                                \
       "hash functions per table; 0: 9 for simhash, 6 for dwta" },              \
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
       "log_uniform: training file, for the frequencies of labels" },           \
-    { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",                   \
-      "scaling of that file's points" },                                       \
+    SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),                   \
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
       "path of that file's binary copy, auto or none" },                       \
     { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                  \

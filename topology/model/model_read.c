@@ -173,20 +173,6 @@ read_part(reader_t *reader, const skn_node_t *mapping, const skn_part_t *part,
 
 /* --- the whole file ------------------------------------------------------ */
 
-static void
-refuse_later_keys(reader_t *reader, const skn_node_t *root)
-{
-    for (const skn_refused_key_t *key = skn_refused_keys; key->name; key++) {
-        const skn_node_t *node = skn_node_get(root, key->name);
-        if (!node)
-            continue;
-        (void)skn_problems_add(reader->problems, node->key_mark,
-                               "'%s' is not served yet: %s", key->name,
-                               key->sentence);
-        (void)skn_problems_hint(reader->problems, "%s", key->hint);
-    }
-}
-
 /* Keeps the place of the offload keys, for problems that are found only when
  * the plan is made. */
 static void
@@ -211,15 +197,11 @@ read_file(reader_t *reader)
 {
     skn_model_t *model = &reader->owned->model;
     const skn_node_t *root = skn_document_root(reader->document);
-    const char *later[8] = { NULL };
-    for (size_t k = 0; skn_refused_keys[k].name && k < 7; k++)
-        later[k] = skn_refused_keys[k].name;
     model->source =
         skn_reader_text(reader, skn_document_name(reader->document));
     model->name = keep_name(reader, model->source);
-    skn_reader_section(reader, root, &skn_model_section, "the model file",
-                       later, model, root->mark);
-    refuse_later_keys(reader, root);
+    skn_reader_section(reader, root, &skn_model_section, "the model file", NULL,
+                       model, root->mark);
     keep_place(reader, root);
     /* Rules on values that were refused would report false problems. */
     if (!reader->model_refused)

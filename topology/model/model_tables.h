@@ -4,7 +4,7 @@
  * One tree of const tables. The reader (model_read.c), the writer
  * (model_write.c), the reference (reference.c) and the JSON Schema
  * (json_schema.c) all walk it, so that a key is declared once, in
- * model_tables.c.
+ * model_keys.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_MODEL_MODEL_TABLES_H
 #define TOPOLOGY_MODEL_MODEL_TABLES_H
@@ -76,13 +76,6 @@ extern const skn_section_t skn_node_section;
 
 /* Whether a file without the part is refused: something in it is required. */
 bool skn_part_is_required(const skn_part_t *part);
-
-/* Keys that are understood but not yet served, with the sentence for the user;
- * ends with a NULL name. */
-typedef struct skn_refused_key {
-    const char *name, *sentence, *hint;
-} skn_refused_key_t;
-extern const skn_refused_key_t skn_refused_keys[];
 
 /* Whether the option takes the word `auto` in place of a number, or as a word
  * of its own. */

@@ -235,11 +235,3 @@ Test(model_tables, data_and_model_are_required_and_nothing_else)
                                               strcmp(p->name, "model") == 0),
                   "%s", p->name);
 }
-
-Test(model_tables, keys_for_later_are_no_keys_yet)
-{
-    for (const skn_refused_key_t *key = skn_refused_keys; key->name; key++) {
-        cr_expect(count_key(&skn_model_section, key->name) == 0);
-        cr_expect(is_sentence(key->sentence) && is_sentence(key->hint));
-    }
-}

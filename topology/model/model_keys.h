@@ -1,0 +1,368 @@
+/* model_keys.h - every key of a model file, declared once.
+ *
+ * Each section is a list, from which its struct (model.h) and its tables of
+ * options and slots (model_tables.c) are made: one row a key,
+ *   O(struct, member's type, member, key, type, default, least, greatest,
+ *     choices, help).
+ * A key that an actor has as an option, too, takes type, range, choices and
+ * help from actors/protocol/settings.h: SKN_KEY adds the default, SKN_AUTO_KEY
+ * what `auto` means. Defaults: seeds and Adam's beta1, beta2, epsilon are those
+ * of Kingma & Ba 2015, section 2; others are `auto` (the plan decides from the
+ * data) or off.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_MODEL_MODEL_KEYS_H
+#define TOPOLOGY_MODEL_MODEL_KEYS_H
+
+#include "actors/protocol/settings.h"
+#include "skein/limits.h"
+
+/* No limit except that of the type. */
+#define SKN_ENDLESS ((double)INT64_MAX)
+
+#define SKN_KEY(...) SKN_KEY_FIELDS(__VA_ARGS__)
+#define SKN_KEY_FIELDS(O, struct_type, member_type, member, key, fallback,     \
+                       type, least, greatest, choices, help)                   \
+    O(struct_type, member_type, member, key, type, fallback, least, greatest,  \
+      choices, help)
+/* `words` are the choices with `auto`; `meaning` follows the setting's help. */
+#define SKN_AUTO_KEY(...) SKN_AUTO_KEY_FIELDS(__VA_ARGS__)
+#define SKN_AUTO_KEY_FIELDS(O, struct_type, member_type, member, key, words,   \
+                            meaning, type, least, greatest, choices, help)     \
+    O(struct_type, member_type, member, key, type, "auto", least, greatest,    \
+      words, help meaning)
+
+/* Words of a model file, beside those of settings.h: C(NAME, word). The enum,
+ * the choices of the key and the printed word come from one list, in one order;
+ * AUTO is always 0. */
+#define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
+#define SKN_LOSSES(C) C(LOSS_AUTO, auto) SKN_LOSS_NAMES(C)
+#define SKN_WEIGHTS(C) C(WEIGHTS_AUTO, auto) SKN_WEIGHT_NAMES(C)
+#define SKN_SAMPLERS(C)                                                        \
+    C(SAMPLER_AUTO, auto)                                                      \
+    C(SAMPLER_EXACT, exact)                                                    \
+    C(SAMPLER_UNIFORM, uniform)                                                \
+    C(SAMPLER_LOG_UNIFORM, log_uniform)                                        \
+    C(SAMPLER_SIMHASH, simhash)                                                \
+    C(SAMPLER_DWTA, dwta)
+#define SKN_MERGINGS(C) C(MERGING_AUTO, auto) SKN_MERGING_NAMES(C)
+#define SKN_PRECISIONS(C) C(PRECISION_AUTO, auto) SKN_PRECISION_NAMES(C)
+#define SKN_OPTIMIZERS(C) C(OPTIMIZER_AUTO, auto) SKN_OPTIMIZER_NAMES(C)
+#define SKN_OFFLOADS(C)                                                        \
+    C(OFFLOAD_AUTO, auto)                                                      \
+    C(OFFLOAD_NONE, none)                                                      \
+    C(OFFLOAD_FILE, file)
+#define SKN_SCHEDULES(C) C(SCHEDULE_AUTO, auto) SKN_SCHEDULE_NAMES(C)
+/* After AUTO, the order is that of actors/runtime/wiring.h. */
+#define SKN_LINK_CODINGS(C)                                                    \
+    C(LINK_CODING_AUTO, auto)                                                  \
+    C(LINK_CODING_F32, f32)                                                    \
+    C(LINK_CODING_BF16, bf16)                                                  \
+    C(LINK_CODING_INT8, int8)                                                  \
+    C(LINK_CODING_INT4, int4)
+#define SKN_RECOVERIES(C)                                                      \
+    C(RECOVERY_ROLLBACK, rollback) C(RECOVERY_PARTIAL, partial)
+
+/* --- data ----------------------------------------------------------------- */
+
+#define SKN_DATA_KEYS(O)                                                       \
+    O(skn_model_data_t, const char *, train, "train", PATH, NULL, 0, 0, NULL,  \
+      "training points: XMC text, plain or compressed (.gz, .zst)")            \
+    O(skn_model_data_t, const char *, test, "test", PATH, "", 0, 0, NULL,      \
+      "test points, for evaluation only; empty: none")                         \
+    SKN_KEY(O, skn_model_data_t, skn_normalize_t, normalize, "normalize",      \
+            "l2", SKN_SETTING_NORMALIZE)                                       \
+    O(skn_model_data_t, const char *, cache, "cache", PATH, "auto", 0, 0,      \
+      "auto|none",                                                             \
+      "where the parsed points are kept for the next run: beside the "         \
+      "file, or in the user's cache where it cannot be written (auto); "       \
+      "in an unnamed file in $TMPDIR or /tmp, for this run alone (none); "     \
+      "or in files whose names begin with this path (PATH-train.skc)")         \
+    O(skn_model_data_t, int64_t, memory_bytes, "memory", SIZE, "1GiB", 1,      \
+      SKN_ENDLESS, NULL, "memory that building the cache may use")             \
+    O(skn_model_data_t, int64_t, feature_count, "feature_count", INT, "0", 0,  \
+      SKN_UNIT_MAX, NULL,                                                      \
+      "features of the model, at least those of the training file; a "         \
+      "higher number makes room for features that only later files have; "     \
+      "0: as many as the training file has")                                   \
+    O(skn_model_data_t, int64_t, label_count, "label_count", INT, "0", 0,      \
+      SKN_UNIT_MAX, NULL, "labels of the model, likewise")
+
+/* --- model.layers --------------------------------------------------------- */
+
+#define SKN_LAYER_KEYS(O)                                                      \
+    O(skn_model_layer_t, int64_t, shards, "shards", INT, "auto", 1,            \
+      SKN_SHARD_MAX, "auto",                                                   \
+      "actors that the layer is split over; auto: by the cores")               \
+    SKN_KEY(O, skn_model_layer_t, double, init_std, "init_std", "0.05",        \
+            SKN_SETTING_INIT_STD)
+
+#define SKN_LAYER_NAME_KEY(O)                                                  \
+    O(skn_model_layer_t, const char *, name, "name", TEXT, NULL, 0, 0, NULL,   \
+      "name of the layer, for overrides, checkpoints and reports")
+
+#define SKN_HIDDEN_KEYS(O)                                                     \
+    O(skn_model_layer_t, int64_t, units, "units", INT, "auto", 1,              \
+      SKN_HIDDEN_MAX, "auto",                                                  \
+      "width of the layer; auto: from the number of points and labels")        \
+    O(skn_model_layer_t, skn_activate_t, activation, "activation", CHOICE,     \
+      "relu", 0, 0, SKN_CHOICES(SKN_ACTIVATIONS),                              \
+      "function applied to the sum of a unit")                                 \
+    SKN_AUTO_KEY(O, skn_model_layer_t, double, dropout, "dropout", "auto",     \
+                 "; auto: from the width", SKN_SETTING_DROPOUT)
+
+#define SKN_OUTPUT_KEYS(O)                                                     \
+    SKN_AUTO_KEY(O, skn_model_layer_t, skn_loss_kind_t, loss, "loss",          \
+                 SKN_CHOICES(SKN_LOSSES), "", SKN_SETTING_LOSS)                \
+    SKN_AUTO_KEY(O, skn_model_layer_t, double, label_smoothing,                \
+                 "label_smoothing", "auto",                                    \
+                 "; auto: from the points per label",                          \
+                 SKN_SETTING_LABEL_SMOOTHING)                                  \
+    SKN_AUTO_KEY(O, skn_model_layer_t, skn_weights_t, weights, "weights",      \
+                 SKN_CHOICES(SKN_WEIGHTS),                                     \
+                 "; auto: bf16 with adagrad and precision bf16",               \
+                 SKN_SETTING_WEIGHTS)                                          \
+    O(skn_model_layer_t, int64_t, index_lag, "index_lag", INT, "auto", 1,      \
+      4096, "auto",                                                            \
+      "batches between building a sampler's index and using it; auto: "        \
+      "twice the window")
+
+#define SKN_SAMPLER_KEYS(O)                                                    \
+    O(skn_model_sampler_t, skn_sampler_choice_t, kind, "kind", CHOICE, "auto", \
+      0, 0, SKN_CHOICES(SKN_SAMPLERS),                                         \
+      "how the rows of a batch are chosen: all (exact), at random, or by "     \
+      "hash tables")                                                           \
+    O(skn_model_sampler_t, int64_t, tables, "tables", INT, "auto", 1, 4096,    \
+      "auto", "simhash, dwta: number of hash tables (L)")                      \
+    O(skn_model_sampler_t, int64_t, bits, "bits", INT, "auto", 1, 30, "auto",  \
+      "simhash, dwta: hash functions per table (K)")                           \
+    SKN_AUTO_KEY(O, skn_model_sampler_t, int64_t, refresh_batches,             \
+                 "refresh_batches", "auto", "", SKN_SETTING_REFRESH_BATCHES)   \
+    SKN_AUTO_KEY(O, skn_model_sampler_t, int64_t, rows, "rows", "auto", "",    \
+                 SKN_SETTING_SAMPLER_ROWS)                                     \
+    O(skn_model_sampler_t, bool, labels, "labels", BOOL, "true", 0, 0, NULL,   \
+      "every row that is a label of the batch serves all its points")          \
+    SKN_AUTO_KEY(O, skn_model_sampler_t, int64_t, uniform_rows,                \
+                 "uniform_rows", "auto", "", SKN_SETTING_UNIFORM_ROWS)         \
+    SKN_KEY(O, skn_model_sampler_t, double, weight_cap, "weight_cap", "0",     \
+            SKN_SETTING_WEIGHT_CAP)
+
+/* --- train ---------------------------------------------------------------- */
+
+#define SKN_OPTIMIZER_KEYS(O)                                                  \
+    SKN_AUTO_KEY(                                                              \
+        O, skn_model_optimizer_t, skn_optimizer_kind_t, kind, "kind",          \
+        SKN_CHOICES(SKN_OPTIMIZERS),                                           \
+        "; auto: adagrad with many rare labels or few epochs, else adam; "     \
+        "adam where a rate is set",                                            \
+        SKN_SETTING_OPTIMIZER)                                                 \
+    SKN_AUTO_KEY(O, skn_model_optimizer_t, double, rate, "rate", "auto",       \
+                 "; auto: by the optimizer and the epochs", SKN_SETTING_RATE)  \
+    SKN_KEY(O, skn_model_optimizer_t, double, beta1, "beta1", "0.9",           \
+            SKN_SETTING_BETA1)                                                 \
+    SKN_KEY(O, skn_model_optimizer_t, double, beta2, "beta2", "0.999",         \
+            SKN_SETTING_BETA2)                                                 \
+    SKN_KEY(O, skn_model_optimizer_t, double, epsilon, "epsilon", "1e-8",      \
+            SKN_SETTING_EPSILON)                                               \
+    SKN_KEY(O, skn_model_optimizer_t, double, weight_decay, "weight_decay",    \
+            "0", SKN_SETTING_WEIGHT_DECAY)                                     \
+    O(skn_model_optimizer_t, skn_offload_choice_t, offload, "offload", CHOICE, \
+      "auto", 0, 0, SKN_CHOICES(SKN_OFFLOADS),                                 \
+      "adam: where the moments are kept: in memory (none), or in a file "      \
+      "on disk (file), cached in free memory; the model is the same "          \
+      "either way; auto: a file if they do not fit into memory")               \
+    O(skn_model_optimizer_t, const char *, offload_path, "offload_path", PATH, \
+      "", 0, 0, NULL,                                                          \
+      "adam: folder of that file, which is unnamed and vanishes with the "     \
+      "process; empty: the folder of the run")
+
+#define SKN_SCHEDULE_KEYS(O)                                                   \
+    SKN_AUTO_KEY(O, skn_model_schedule_t, skn_schedule_kind_t, kind, "kind",   \
+                 SKN_CHOICES(SKN_SCHEDULES), "", SKN_SETTING_SCHEDULE)         \
+    SKN_AUTO_KEY(O, skn_model_schedule_t, int64_t, warmup_batches,             \
+                 "warmup_batches", "auto", "", SKN_SETTING_WARMUP_BATCHES)     \
+    SKN_KEY(O, skn_model_schedule_t, double, floor, "floor", "0",              \
+            SKN_SETTING_FLOOR)
+
+#define SKN_EVALUATE_KEYS(O)                                                   \
+    SKN_KEY(O, skn_model_evaluate_t, int64_t, every_epochs, "every_epochs",    \
+            "1", SKN_SETTING_EVALUATE_EVERY)                                   \
+    SKN_KEY(O, skn_model_evaluate_t, int64_t, rows, "rows", "0",               \
+            SKN_SETTING_TEST_ROWS)                                             \
+    SKN_KEY(O, skn_model_evaluate_t, int64_t, topk, "topk", "5",               \
+            SKN_SETTING_TOPK)                                                  \
+    SKN_KEY(O, skn_model_evaluate_t, int64_t, sampler_batches,                 \
+            "sampler_batches", "0", SKN_SETTING_SAMPLER_BATCHES)
+
+#define SKN_TRAIN_KEYS(O)                                                      \
+    SKN_KEY(O, skn_model_train_t, int64_t, seed, "seed", "1",                  \
+            SKN_SETTING_SEED)                                                  \
+    O(skn_model_train_t, int64_t, ensemble, "ensemble", INT, "auto", 1,        \
+      SKN_ENSEMBLE_MAX, "auto",                                                \
+      "networks that `skein train` trains one after the other, each from "     \
+      "the next seed, and then joins into one that has all their units "       \
+      "and the mean of their logits; auto: 3 if labels are many and "          \
+      "rare, there are no ranker and no nodes, and epochs is auto, too; "      \
+      "otherwise 1")                                                           \
+    O(skn_model_train_t, int64_t, ranker_trees, "ranker_trees", INT, "auto",   \
+      0, SKN_RANKER_TREES_MAX, "auto",                                         \
+      "trees of labels with linear models over the features, which sort "      \
+      "the network's best labels again once it is trained; 0: none; "          \
+      "auto: 1 (2 if labels are rare) if points have four features or "        \
+      "more, there are a thousand labels or more and no nodes, and "           \
+      "epochs is auto, too; otherwise 0")                                      \
+    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, batch_rows, "batch_rows",      \
+                 "auto", "", SKN_SETTING_BATCH_ROWS)                           \
+    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, epochs, "epochs", "auto", "",  \
+                 SKN_SETTING_EPOCHS)                                           \
+    SKN_KEY(O, skn_model_train_t, int64_t, max_batches, "max_batches", "0",    \
+            SKN_SETTING_MAX_BATCHES)                                           \
+    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, window, "window", "auto", "",  \
+                 SKN_SETTING_WINDOW)                                           \
+    SKN_KEY(O, skn_model_train_t, skn_order_t, order, "order", "fixed",        \
+            SKN_SETTING_ORDER)                                                 \
+    SKN_KEY(O, skn_model_train_t, skn_reduction_t, reduction, "reduction",     \
+            "fast", SKN_SETTING_REDUCTION)                                     \
+    SKN_AUTO_KEY(                                                              \
+        O, skn_model_train_t, skn_merging_t, merge, "merge",                   \
+        SKN_CHOICES(SKN_MERGINGS),                                             \
+        "; auto: late over several nodes with reduction fast, otherwise "      \
+        "early",                                                               \
+        SKN_SETTING_MERGE)                                                     \
+    SKN_AUTO_KEY(                                                              \
+        O, skn_model_train_t, skn_precision_t, precision, "precision",         \
+        SKN_CHOICES(SKN_PRECISIONS),                                           \
+        "; auto: bf16 where a hidden layer has 256 units or more, with "       \
+        "reduction fast",                                                      \
+        SKN_SETTING_PRECISION)                                                 \
+    SKN_KEY(O, skn_model_train_t, skn_updates_t, updates, "updates", "loan",   \
+            SKN_SETTING_UPDATES)                                               \
+    SKN_KEY(O, skn_model_train_t, double, validate, "validate", "0",           \
+            SKN_SETTING_VALIDATE)                                              \
+    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, patience, "patience", "auto",  \
+                 "; auto: 3 with validate, otherwise 0", SKN_SETTING_PATIENCE)
+
+/* --- checkpoint, resources ------------------------------------------------ */
+
+#define SKN_CHECKPOINT_KEYS(O)                                                 \
+    O(skn_model_checkpoint_t, const char *, path, "path", PATH, "", 0, 0,      \
+      NULL, "folder of the run's checkpoints; empty: runs/<name>-<UTC>-<id>")  \
+    SKN_AUTO_KEY(O, skn_model_checkpoint_t, int64_t, every_batches,            \
+                 "every_batches", "auto",                                      \
+                 "; auto: only where epochs are long",                         \
+                 SKN_SETTING_EVERY_BATCHES)                                    \
+    SKN_KEY(O, skn_model_checkpoint_t, int64_t, every_epochs, "every_epochs",  \
+            "1", SKN_SETTING_EVERY_EPOCHS)                                     \
+    SKN_KEY(O, skn_model_checkpoint_t, int64_t, keep, "keep", "3",             \
+            SKN_SETTING_KEEP)                                                  \
+    O(skn_model_checkpoint_t, int64_t, copies, "copies", INT, "1", 1,          \
+      SKN_CLUSTER_NODES_MAX, NULL,                                             \
+      "with several nodes: 1: the first one keeps whole checkpoints; 2 "       \
+      "and more: each node keeps its share in its own folder, and each "       \
+      "part is in this many folders, all but one of which may be lost")
+
+#define SKN_RESOURCES_KEYS(O)                                                  \
+    O(skn_model_resources_t, int64_t, memory_bytes, "memory", SIZE, "auto", 1, \
+      SKN_ENDLESS, "auto",                                                     \
+      "memory that the run may use; a plan that needs more is refused; "       \
+      "auto: what the machine has free")                                       \
+    SKN_KEY(O, skn_model_resources_t, bool, huge_pages, "huge_pages", "true",  \
+            SKN_SETTING_HUGE_PAGES)
+
+/* --- nodes, links --------------------------------------------------------- */
+
+#define SKN_NODE_KEYS(O)                                                       \
+    O(skn_model_node_t, const char *, name, "name", TEXT, NULL, 0, 0, NULL,    \
+      "name of the node, for overrides, `skein node` and reports")             \
+    O(skn_model_node_t, const char *, address, "address", TEXT, "", 0, 0,      \
+      NULL,                                                                    \
+      "where it listens, as the other nodes reach it: tcp://host:port; "       \
+      "required if there are several nodes, unless 'via' is given")            \
+    O(skn_model_node_t, const char *, via, "via", TEXT, "", 0, 0, NULL,        \
+      "in place of an address, for a node that dials out and cannot be "       \
+      "dialled (behind a NAT): the node with an address that relays "          \
+      "between it and others of its kind")                                     \
+    O(skn_model_node_t, const char *, key, "key", PATH, "", 0, 0, NULL,        \
+      "its certificate (skein keygen); required on every node as soon as "     \
+      "an address is beyond this machine")                                     \
+    O(skn_model_node_t, int64_t, memory_bytes, "memory", SIZE, "auto", 1,      \
+      SKN_ENDLESS, "auto",                                                     \
+      "memory that the node may use; a plan whose share for it needs "         \
+      "more is refused; auto: no limit")                                       \
+    O(skn_model_node_t, double, speed, "speed", REAL, "1", 0.001, 1000, NULL,  \
+      "speed of one of its cores relative to those of the other nodes: "       \
+      "it gets rows and hidden units in proportion; measured and set by "      \
+      "`skein coordinator`")                                                   \
+    O(skn_model_node_t, double, notice_s, "notice", REAL, "0", 0, 86400, NULL, \
+      "seconds of notice before its machine is taken away; it gets no "        \
+      "more of the model than its link (links.rate) carries in half of "       \
+      "them; 0: no limit")                                                     \
+    O(skn_model_node_t, bool, is_leaving, "leaves", BOOL, "false", 0, 0, NULL, \
+      "it only hands over its part of the checkpoint that the run "            \
+      "continues from: it gets no rows and no copies, and the run pauses "     \
+      "as soon as the others have that part; such nodes come last; set "       \
+      "by `skein coordinator`")                                                \
+    O(skn_model_node_t, const char *, ssh, "ssh", TEXT, "", 0, 0, NULL,        \
+      "host that `skein up` starts the node on, by ssh; empty: this "          \
+      "machine")
+
+#define SKN_LINKS_KEYS(O)                                                      \
+    O(skn_model_links_t, skn_link_coding_t, coding, "coding", CHOICE, "auto",  \
+      0, 0, SKN_CHOICES(SKN_LINK_CODINGS),                                     \
+      "how activations and their gradients travel between nodes; auto: "       \
+      "bf16, but f32 with `reduction: fixed`")                                 \
+    O(skn_model_links_t, double, rate, "rate", REAL, "1e9", 1e3, 1e12, NULL,   \
+      "bits per second that a link carries each way: for the forecast of "     \
+      "`skein plan`, and nodes.notice")
+
+/* --- idle, coordinator ---------------------------------------------------- */
+
+#define SKN_NOTICE_KEYS(O)                                                     \
+    O(skn_model_notice_t, const char *, file, "file", PATH, "", 0, 0, NULL,    \
+      "the run ends with success when this file appears; empty: none")         \
+    O(skn_model_notice_t, const char *, command, "command", TEXT, "", 0, 0,    \
+      NULL,                                                                    \
+      "the run ends with success when this shell command exits 0; empty: "     \
+      "none; docs/tasks/idle.md has those of the large clouds")                \
+    O(skn_model_notice_t, double, every_s, "every_s", REAL, "5", 0.1, 3600,    \
+      NULL, "seconds between two checks")
+
+#define SKN_IDLE_KEYS(O)                                                       \
+    O(skn_model_idle_t, bool, enabled, "enabled", BOOL, "false", 0, 0, NULL,   \
+      "give way to all other work on this machine; each machine has its "      \
+      "own `idle:`, and none of it changes what is trained")                   \
+    O(skn_model_idle_t, int64_t, reserve_cores, "reserve_cores", INT, "auto",  \
+      0, SKN_ACTORS_MAX, "auto",                                               \
+      "cores that are left free in any case; auto: 1 while somebody has "      \
+      "used a terminal within 5 minutes, otherwise 0")                         \
+    O(skn_model_idle_t, double, share, "share", REAL, "1", 0.01, 1, NULL,      \
+      "greatest share of the cores that may be used; one core always may")     \
+    O(skn_model_idle_t, double, memory, "memory", REAL, "0.5", 0.01, 1, NULL,  \
+      "share of the memory available at the start that the run may need; "     \
+      "a plan that needs more is refused")                                     \
+    O(skn_model_idle_t, double, bandwidth, "bandwidth", REAL, "0", 0, 1e6,     \
+      NULL, "Mbit/s that this node may send to others; 0: no limit")           \
+    O(skn_model_idle_t, double, grace_s, "grace_s", REAL, "3", 0, 3600, NULL,  \
+      "seconds that a reason to pause must last before the run pauses")
+
+#define SKN_COORDINATOR_KEYS(O)                                                \
+    O(skn_model_coordinator_t, const char *, address, "address", TEXT, "", 0,  \
+      0, NULL,                                                                 \
+      "where `skein coordinator` listens, as the nodes reach it: "             \
+      "tcp://host:port; empty: a run whose nodes never change")                \
+    O(skn_model_coordinator_t, const char *, key, "key", PATH, "", 0, 0, NULL, \
+      "its certificate (skein keygen); required as soon as its address "       \
+      "is beyond this machine")                                                \
+    O(skn_model_coordinator_t, int64_t, least, "least", INT, "1", 1, 64, NULL, \
+      "nodes that must be there for the run to continue")                      \
+    O(skn_model_coordinator_t, bool, balance, "balance", BOOL, "true", 0, 0,   \
+      NULL,                                                                    \
+      "measure how fast the nodes are, and divide the output layer "           \
+      "again, at a marker, where that pays")                                   \
+    O(skn_model_coordinator_t, skn_recovery_t, recovery, "recovery", CHOICE,   \
+      "rollback", 0, 0, SKN_CHOICES(SKN_RECOVERIES),                           \
+      "after a death without notice; rollback: all go back to the last "       \
+      "checkpoint, and nothing is lost; partial: survivors keep their "        \
+      "state, and the dead node's blocks lose their updates since that "       \
+      "checkpoint, whose number is reported")
+
+#endif

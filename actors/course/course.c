@@ -15,6 +15,7 @@
 #include "actors/protocol/messages.h"
 #include "actors/course/progress.h"
 #include "actors/course/throughput.h"
+#include "actors/course/training_time.h"
 #include "actors/protocol/settings.h"
 #include "actors/runtime/reporting.h"
 #include "formats/checkpoint/checkpoint.h"
@@ -31,11 +32,6 @@ enum {
  * inspect`. */
 #define HISTORY_BYTES_MAX 49152
 
-/* Bytes that all nodes have sent to each other and received. */
-typedef struct wire_bytes {
-    uint64_t sent, received;
-} wire_bytes_t;
-
 typedef struct course {
     skn_progress_t progress;
     uint64_t batches_per_epoch, total_batches;
@@ -46,13 +42,8 @@ typedef struct course {
     double patience_s; /* most time to the next marker, when stopped */
     bool has_validation, has_test;
     bool has_keeper; /* otherwise nothing is saved */
-    /* training time = now - origin; origins move past evaluations */
-    uint64_t wall_origin_ns, cpu_origin_ns;
-    uint64_t wall_before_ns, cpu_before_ns; /* when an evaluation began */
-    uint32_t nodes;                         /* nodes of the run */
-    wire_bytes_t wire_origin, wire_before, wire_resumed; /* like the clocks */
-    /* totals of earlier processes */
-    double seconds_resumed, cpu_seconds_resumed;
+    skn_training_time_t time;
+    uint32_t nodes;        /* nodes of the run */
     double seconds_before; /* at the end of the last epoch */
     double rows_before;    /* samples of this epoch, trained before a resume */
     uint64_t rss_bytes;
@@ -309,27 +300,18 @@ tell_epoch(skn_actor_t *actor, course_t *course, bool evaluated,
     skn_progress_t *progress = &course->progress;
     skn_json_text_t text = { 0 };
     double rows = (double)progress->loss_rows;
-    progress->loss = skn_progress_loss(progress);
-    skn_json_text_add(&text,
-                      "{\"event\":\"epoch\",\"epoch\":%llu,\"batches\":%llu,"
-                      "\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
-                      "\"examples_per_s\":%.1f,\"loss\":%.6f",
-                      (unsigned long long)progress->epoch,
-                      (unsigned long long)progress->batch, progress->seconds,
-                      progress->cpu_seconds,
-                      progress->seconds > course->seconds_before
+    skn_epoch_t epoch = {
+        .rows_per_s = progress->seconds > course->seconds_before
                           ? (rows - course->rows_before) /
                                 (progress->seconds - course->seconds_before)
                           : 0.0,
-                      progress->loss);
-    if (evaluated) {
-        skn_scores_write(&progress->scores, "", &text);
-        if (course->has_validation)
-            skn_scores_write(&course->validation, "validate_", &text);
-    }
-    skn_progress_write_draws(progress, &text);
-    skn_json_text_add(&text, ",\"rss_mb\":%.1f}",
-                      (double)course->rss_bytes / 1048576.0);
+        .scores = evaluated ? &progress->scores : NULL,
+        .validation =
+            evaluated && course->has_validation ? &course->validation : NULL,
+        .rss_bytes = course->rss_bytes,
+    };
+    progress->loss = skn_progress_loss(progress);
+    skn_progress_write_epoch(progress, &epoch, &text);
     if (!text.failed && course->history.count + text.count < HISTORY_BYTES_MAX)
         skn_json_text_add(&course->history, "%s%s",
                           course->history.count ? "," : "", text.bytes);
@@ -406,45 +388,16 @@ on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
                     error);
 }
 
-/* Leaves out the bytes since the last clock, which were not training. */
-static void
-leave_out(course_t *course, const skn_clock_t *clock)
-{
-    course->wire_origin.sent +=
-        clock->wire_sent_bytes - course->wire_before.sent;
-    course->wire_origin.received +=
-        clock->wire_received_bytes - course->wire_before.received;
-}
-
-static void
-count_wire(course_t *course, const skn_clock_t *clock)
-{
-    skn_progress_t *progress = &course->progress;
-    progress->wire_bytes_sent = course->wire_resumed.sent +
-                                clock->wire_sent_bytes -
-                                course->wire_origin.sent;
-    progress->wire_bytes_received = course->wire_resumed.received +
-                                    clock->wire_received_bytes -
-                                    course->wire_origin.received;
-}
-
 static skn_status_t
 on_clock(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
     course_t *course = state;
     const skn_clock_t *clock = message;
-    skn_progress_t *progress = &course->progress;
-    wire_bytes_t wire = { clock->wire_sent_bytes, clock->wire_received_bytes };
     course->rss_bytes = clock->rss_bytes;
-    if (clock->tag == CLOCK_EVALUATED || clock->tag == CLOCK_SAVED)
-        leave_out(course, clock);
-    course->wire_before = wire;
-    if (clock->tag == CLOCK_SAVED)
-        return next_span(actor, course, error);
-    if (clock->tag == CLOCK_START) {
-        course->wall_origin_ns = clock->wall_ns;
-        course->wire_origin = wire;
+    switch (clock->tag) {
+    case CLOCK_START:
+        skn_training_time_start(&course->time, clock);
         if (course->is_prediction)
             return evaluate(actor, course, SKN_PURPOSE_TEST, error);
         /* A resume may find an epoch that was not reported, or no work left. */
@@ -452,22 +405,16 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
             return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
         return is_last(course) ? close_marker(actor, course, error)
                                : next_span(actor, course, error);
-    }
-    if (clock->tag == CLOCK_EVALUATED) {
-        course->wall_origin_ns += clock->wall_ns - course->wall_before_ns;
-        course->cpu_origin_ns += clock->cpu_ns - course->cpu_before_ns;
+    case CLOCK_SAVED:
+        skn_training_time_skip_bytes(&course->time, clock);
+        return next_span(actor, course, error);
+    case CLOCK_EVALUATED:
+        skn_training_time_skip(&course->time, clock);
         return close_epoch(actor, course, true, error);
+    default:
+        skn_training_time_mark(&course->time, clock, &course->progress);
+        return on_marker(actor, course, error);
     }
-    course->wall_before_ns = clock->wall_ns;
-    course->cpu_before_ns = clock->cpu_ns;
-    progress->seconds =
-        course->seconds_resumed +
-        (double)(clock->wall_ns - course->wall_origin_ns) * 1e-9;
-    progress->cpu_seconds =
-        course->cpu_seconds_resumed +
-        (double)(clock->cpu_ns - course->cpu_origin_ns) * 1e-9;
-    count_wire(course, clock);
-    return on_marker(actor, course, error);
 }
 
 /* A pass is over when the metrics are here and its window is empty. */
@@ -574,7 +521,7 @@ static bool
 marker_is_near(const course_t *course, uint64_t batch, uint64_t now_ns)
 {
     uint64_t done = batch + 1 - course->first_batch;
-    double seconds = (double)(now_ns - course->wall_origin_ns) * 1e-9;
+    double seconds = (double)(now_ns - course->time.origin.wall_ns) * 1e-9;
     return done > 0 && (double)(course->span_end - batch) * seconds <=
                            course->patience_s * (double)done;
 }
@@ -681,12 +628,9 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
             return status;
         skn_progress_catch_up(&course->progress, course->batches_per_epoch);
     }
-    course->seconds_resumed = course->progress.seconds;
-    course->cpu_seconds_resumed = course->progress.cpu_seconds;
+    skn_training_time_init(&course->time, &course->progress);
     course->nodes = (uint32_t)option_u64(actor, "nodes");
     course->progress.nodes = course->nodes;
-    course->wire_resumed.sent = course->progress.wire_bytes_sent;
-    course->wire_resumed.received = course->progress.wire_bytes_received;
     course->seconds_before = course->progress.seconds;
     course->rows_before = (double)course->progress.loss_rows;
     course->first_batch = course->progress.batch;

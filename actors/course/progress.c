@@ -254,6 +254,26 @@ skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
 }
 
 void
+skn_progress_write_epoch(const skn_progress_t *progress,
+                         const skn_epoch_t *epoch, skn_json_text_t *text)
+{
+    skn_json_text_add(text,
+                      "{\"event\":\"epoch\",\"epoch\":%" PRIu64
+                      ",\"batches\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,"
+                      "\"examples_per_s\":%.1f,\"loss\":%.6f",
+                      progress->epoch, progress->batch, progress->seconds,
+                      progress->cpu_seconds, epoch->rows_per_s, progress->loss);
+    if (epoch->scores)
+        skn_scores_write(epoch->scores, "", text);
+    if (epoch->validation)
+        skn_scores_write(epoch->validation, "validate_", text);
+    skn_progress_write_draws(progress, text);
+    skn_json_text_add(text, ",\"rss_mb\":%.1f}",
+                      (double)epoch->rss_bytes / 1048576.0);
+}
+
+void
 skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                         skn_json_text_t *text)
 {

@@ -85,6 +85,15 @@ bool skn_progress_lacks_hash(const skn_progress_t *progress);
  * measured, how good they were. */
 void skn_progress_write_draws(const skn_progress_t *progress,
                               skn_json_text_t *text);
+/* What an `epoch` event has besides the progress. NULL: no such scores. */
+typedef struct skn_epoch {
+    double rows_per_s;
+    const skn_scores_t *scores, *validation;
+    uint64_t rss_bytes;
+} skn_epoch_t;
+/* Appends the whole `epoch` event. */
+void skn_progress_write_epoch(const skn_progress_t *progress,
+                              const skn_epoch_t *epoch, skn_json_text_t *text);
 /* Appends the whole `done` event: for the best model if there was validation,
  * else for the last one, whose hash is `sha256`. */
 void skn_progress_write_done(const skn_progress_t *progress, const char *sha256,

@@ -58,9 +58,9 @@ test-all: deps ## every test, the long ones among them
 	@tests/run.sh $(BUILD)
 
 ##@ Measure
-bench: deps ## every benchmark of bench/, and of the kernels, as text
+bench: deps ## every benchmark of bench/, and of messages, as text
 	@$(MAKE) --no-print-directory build
-	@$(BUILD)/skein bench kernels
+	@$(BUILD)/skein bench flow
 	@for bench in $(BUILD)/bench/bench_*; do \
 	    [ ! -x $$bench ] || $$bench || exit 1; done
 

@@ -16,7 +16,7 @@ Rate: the examples of all epochs but the first, by the CPU seconds between its
 end and the last one's. Reading, starting and evaluating are left out. (SLIDE's
 own clock knows all batches, and leaves out as much.)
 
-Limit: what a batch must do, at the roofs that `skein bench kernels` measures
+Limit: what a batch must do, at the roofs that bench/bench_kernels.c measures
 right before: each distinct row of a layer comes from memory once and goes back
 once with all that its optimizer keeps, at the rate of reading; multiply-adds of
 the three products of the output layer and the two of the input layer, at the
@@ -195,7 +195,8 @@ def counted(points, batch):
 def roofs(own):
     """Bytes and operations a second: memory, f32, bf16."""
     done = subprocess.run(
-        [own.skein, "bench", "kernels", "gather_add", "--json", "--runs", "3"],
+        [os.path.join(os.path.dirname(own.skein), "bench", "bench_kernels"),
+         "gather_add", "--json", "--runs", "3"],
         stdout=subprocess.PIPE, text=True, check=True,
         preexec_fn=lambda: os.sched_setaffinity(0, [own.cpu]))
     best = {}

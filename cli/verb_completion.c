@@ -33,7 +33,7 @@ static const struct {
     const char *verb, *words;
 } operands[] = {
     { "actors", NULL },
-    { "bench", "flow kernels" },
+    { "bench", "flow" },
     { "completion", "bash zsh fish" },
     { "reference", "config messages" },
 };

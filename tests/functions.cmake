@@ -20,7 +20,7 @@
 #     end.
 # skn_fuzz(NAME)                        tests/fuzz/fuzz_NAME.c, with clang and
 #     -DSKN_FUZZ=ON.
-# skn_bench(NAME)                       bench/bench_NAME.c.
+# skn_bench(NAME SOURCE...)             bench/bench_NAME.c, and more sources.
 # SPDX-License-Identifier: Apache-2.0
 option(SKN_FUZZ "build the fuzz targets (needs clang)" OFF)
 set(SKN_CRITERION_RUNS ON)

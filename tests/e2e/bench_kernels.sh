@@ -1,20 +1,18 @@
 #!/usr/bin/env bash
-# bench_kernels.sh - `skein bench kernels` measures every kernel that there is.
+# bench_kernels.sh - bench/bench_kernels.c measures every kernel that there is.
 #
-# One run a case: what is printed counts here, not how fast it was. Covers
-# cli/bench/bench_kernels.c, cli/bench/bench_products.c,
-# cli/bench/bench_registers.c, cli/bench/bench_roofs.c, cli/bench/bench_rows.c
-# and cli/bench/bench_table.c.
+# One run a case: what is printed counts here, not how fast it was.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit 70
+bench=$build/bench/bench_kernels
 
 # refuses SENTENCE CODE TEXT ARGUMENTS...: exit code and standard error.
 refuses() {
     local sentence=$1 code=$2 text=$3 got
     shift 3
-    "$skein" bench "$@" >out 2>err </dev/null
+    "$bench" "$@" >out 2>err </dev/null
     got=$?
     check_equal "$sentence" "$got: $(cat err)" "$code: $text"
 }
@@ -26,8 +24,8 @@ for line in open(sys.argv[1]):
 
 # --- every kernel, as JSON ---------------------------------------------------
 # But those that only prepare a product.
-check "bench kernels --json runs" \
-    bash -c "'$skein' bench kernels --runs 1 --json >json.out"
+check "bench_kernels --json runs" \
+    bash -c "'$bench' --runs 1 --json >json.out"
 fields json.out >fields.out
 sed -n 's/^ *K([a-z_0-9]*, \([a-z_0-9]*\), .*/\1/p' \
     "$root/kernels/kernels.h" | grep -v '^gemm_[a-z_]*$' | sort >wanted
@@ -58,13 +56,13 @@ assert abs(last["below"] - below) <= 1, (last, below)
 EOF
 for _ in 1 2 3; do
     shares >out 2>&1 && break
-    "$skein" bench kernels --runs 1 --json >json.out
+    "$bench" --runs 1 --json >json.out
 done
 check_equal "percentages follow from figures and roofs, and are counted" \
     "$(cat out)" ""
 
 # --- a part of them, as text -------------------------------------------------
-"$skein" bench kernels row --runs 1 >out 2>err
+"$bench" row --runs 1 >out 2>err
 check_equal "text goes with a code of 0" "$?" 0
 check_match "a line a kernel, with a percentage" \
     '^adam_row/[^ ]+ +memory +[0-9.]+ +[0-9.]+ [A-Z][A-Za-z/]+ +[0-9.]+% ' out
@@ -72,22 +70,20 @@ check_match "and a last line" \
     '^[0-9]+ of [0-9]+ kernels below 70% of their bound$' out
 check_equal "no other kernel" "$(grep -c '^dropout' out)" 0
 check_equal "SKEIN_ISA is respected" \
-    "$(SKEIN_ISA=scalar "$skein" bench kernels dropout --runs 1 --json |
+    "$(SKEIN_ISA=scalar "$bench" dropout --runs 1 --json |
         sed -n 's/.*"isa":"\([a-z0-9_]*\)".*/\1/p' | sort -u)" scalar
 
 # --- what is wrong -----------------------------------------------------------
 refuses "an unknown kernel is told, before anything is measured" 64 \
-    "skein: no kernel is called 'gem,'; see skein bench kernels" kernels gem,
+    "bench_kernels: no kernel is called 'gem,'" gem,
 check_equal "and nothing is printed" "$(cat out)" ""
-refuses "a wrong count of runs is told" 64 \
-    "skein: --runs must be a whole number in 1..25, found '0'" \
-    kernels --runs 0
-refuses "flow has no kernels" 64 \
-    "skein: bench flow takes no name; bench kernels does" flow gemm
-refuses "flow has no --runs" 64 \
-    "skein: bench flow takes no --runs; bench kernels does" flow --runs 3
-SKEIN_ISA=mmx "$skein" bench kernels >out 2>err
-check_equal "a set that is not there is told" "$?: $(cut -c 1-21 err)" \
-    "78: skein: SKEIN_ISA=mmx:"
+for words in "--runs 0" "--runs 26" "--runs 3x" "--runs=" "gemm row"; do
+    # shellcheck disable=SC2086
+    refuses "the usage is told after $words" 64 \
+        "usage: bench_kernels [--json] [--runs 1..25] [NAME]" $words
+done
+SKEIN_ISA=mmx "$bench" >out 2>err
+check_equal "a set that is not there is told" "$?: $(cut -c 1-29 err)" \
+    "78: bench_kernels: SKEIN_ISA=mmx:"
 
 finish

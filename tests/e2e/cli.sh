@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cli.sh - what the verbs print, and what they say when something is wrong.
 #
-# Covers cli/verb_actors.c, cli/bench/bench.c, cli/verb_check.c,
+# Covers cli/verb_actors.c, cli/verb_bench.c, cli/verb_check.c,
 # cli/verb_completion.c, cli/doctor/doctor.c, cli/verb_eval.c,
 # cli/base/follow.c, cli/verb_graph.c, cli/base/help.c, cli/verb_inspect.c,
 # cli/main.c, cli/verb_man.c, cli/verb_plan.c, cli/verb_predict.c,
@@ -113,8 +113,26 @@ check "doctor --json is JSON" every_line_is_json json.out
 check_code 69 "what is broken is an exit code" \
     env SKEIN_ISA=mmx "$skein" doctor
 says "an unknown bench is told" 64 \
-    "skein: there is no bench 'flaw'; there are: flow, kernels" \
+    "skein: there is no bench 'flaw'; there is: flow" \
     "$skein" bench flaw
+# Its first lines will do: all of them take 20 s.
+for words in flow "flow --json"; do
+    # shellcheck disable=SC2086
+    "$skein" bench $words >"bench $words" 2>err &
+    bench=$!
+    wait_until 300 grep -q 'one 1:1' "bench $words"
+    kill "$bench"
+    wait "$bench"
+done
+check_equal "bench flow measures a pipe, beside libzmq and memcpy" \
+    "$(head -n 5 "bench flow" | sed 's/  .*//')" "case
+libzmq with pointers
+memcpy
+libzmq copying
+one 1:1"
+check_match "with its rate and latency" \
+    '^one 1:1 +64( +[0-9.]+){2} +[0-9]+%( +[0-9.]+){2} +[0-9]+%$' "bench flow"
+check "bench flow --json is JSON" every_line_is_json "bench flow --json"
 "$skein" schema >schema.json
 check "schema is JSON" python3 -m json.tool schema.json
 "$skein" reference >out

@@ -113,7 +113,7 @@ train.evaluate.sampler_batches="
 check_equal "so are keys of layers" \
     "$(completes plan m.yaml -o model.layers.output.sampler.b)" \
     "model.layers.output.sampler.bits="
-check_equal "the words of bench" "$(completes bench '')" "flow kernels"
+check_equal "the words of bench" "$(completes bench '')" "flow"
 check_equal "kinds of actors" "$(completes actors emb)" "embedding"
 check_equal "verbs behind help" "$(completes help tr)" "train"
 check_equal "short options" "$(completes predict -k)" "-k"

@@ -5,7 +5,7 @@ Every line of `doctor` has a known form, and says with --json what it says
 without; help, manual pages and completions know every verb and every option
 of it, and agree with each other; a pipe of a topology that does not gather
 where it must is refused. Covers cli/doctor/doctor.c, cli/verb_man.c,
-cli/verb_completion.c, cli/base/help.c and cli/bench/bench.c.
+cli/verb_completion.c, cli/base/help.c and cli/verb_bench.c.
 SPDX-License-Identifier: Apache-2.0
 """
 import json

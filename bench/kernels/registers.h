@@ -1,7 +1,7 @@
-/* bench_registers.h - the loops that measure the roofs of an instruction set.
+/* registers.h - the loops that measure the roofs of an instruction set.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_BENCH_BENCH_REGISTERS_H
-#define CLI_BENCH_BENCH_REGISTERS_H
+#ifndef BENCH_KERNELS_REGISTERS_H
+#define BENCH_KERNELS_REGISTERS_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* bench_roofs.c - measures the roofs of a core, and each case against them.
+/* roofs.c - measures the roofs of a core, and each case against them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bench/bench_roofs.h"
+#include "bench/kernels/roofs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
-#include "cli/bench/bench_registers.h"
+#include "bench/kernels/registers.h"
 
 #define ROOF_HUGE_BYTES ((size_t)2 << 20)
 /* More than the last-level cache that one core can fill: at most 96 MiB
@@ -39,7 +39,7 @@ static const struct {
 };
 
 /* The tables of the instruction sets in this build:
- * cli/bench/bench_registers.c. */
+ * bench/kernels/registers.c. */
 #if defined(__x86_64__)
 #define ISAS(I) I(amx) I(avx512_bf16) I(avx512) I(avx2) I(scalar)
 #elif defined(__aarch64__)
@@ -179,23 +179,21 @@ static void
 print_roofs(const bench_session_t *session)
 {
     if (!session->json)
-        fprintf(session->out, "%-44s %9s\n", session->kernels->isa, "roof");
+        printf("%-44s %9s\n", session->kernels->isa, "roof");
     for (int k = 0; k < BENCH_ROOFS; k++) {
         double rate = session->roof[k] * roofs[k].factor;
         if (session->json)
-            skn_text_print(session->out,
-                           "{\"roof\":\"%s\",\"isa\":\"%s\",\"bound\":\"%s\","
-                           "\"rate\":%.3f,\"unit\":\"%s\"}\n",
-                           roofs[k].name, session->kernels->isa, roofs[k].bound,
-                           rate, roofs[k].unit);
+            printf("{\"roof\":\"%s\",\"isa\":\"%s\",\"bound\":\"%s\","
+                   "\"rate\":%.3f,\"unit\":\"%s\"}\n",
+                   roofs[k].name, session->kernels->isa, roofs[k].bound, rate,
+                   roofs[k].unit);
         else
-            skn_text_print(session->out, "%-7s %-36s %9.1f %s\n",
-                           roofs[k].bound, roofs[k].help, rate, roofs[k].unit);
+            printf("%-7s %-36s %9.1f %s\n", roofs[k].bound, roofs[k].help, rate,
+                   roofs[k].unit);
     }
     if (!session->json)
-        fprintf(session->out, "\n%-32s %-7s %9s %9s %-7s %7s %12s %6s\n",
-                "kernel", "bound", "figure", "roof", "unit", "of roof",
-                "ns a call", "spread");
+        printf("\n%-32s %-7s %9s %9s %-7s %7s %12s %6s\n", "kernel", "bound",
+               "figure", "roof", "unit", "of roof", "ns a call", "spread");
 }
 
 skn_status_t
@@ -303,21 +301,17 @@ bench_case(bench_session_t *session, const char *name,
     least_ns = share * time.median_ns;
     session->below_count += percent < BENCH_PERCENT_WANTED;
     if (session->json)
-        skn_text_print(
-            session->out,
-            "{\"kernel\":\"%.*s\",\"case\":\"%s\",\"isa\":\"%s\","
-            "\"bound\":\"%s\",\"by\":\"%s\",\"rate\":%.3f,\"roof\":%.3f,"
-            "\"unit\":\"%s\",\"percent\":%.1f,\"ns_per_call\":%.1f,"
-            "\"spread\":%.3f}\n",
-            (int)strcspn(name, "/"), name, name, session->kernels->isa,
-            roofs[bound].bound, roofs[bound].name, amount / time.median_ns,
-            amount / least_ns, roofs[bound].unit, percent, time.median_ns,
-            time.spread);
+        printf("{\"kernel\":\"%.*s\",\"case\":\"%s\",\"isa\":\"%s\","
+               "\"bound\":\"%s\",\"by\":\"%s\",\"rate\":%.3f,\"roof\":%.3f,"
+               "\"unit\":\"%s\",\"percent\":%.1f,\"ns_per_call\":%.1f,"
+               "\"spread\":%.3f}\n",
+               (int)strcspn(name, "/"), name, name, session->kernels->isa,
+               roofs[bound].bound, roofs[bound].name, amount / time.median_ns,
+               amount / least_ns, roofs[bound].unit, percent, time.median_ns,
+               time.spread);
     else
-        skn_text_print(session->out,
-                       "%-32s %-7s %9.2f %9.2f %-7s %6.1f%% %12.1f %5.1f%%\n",
-                       name, roofs[bound].bound, amount / time.median_ns,
-                       amount / least_ns, roofs[bound].unit, percent,
-                       time.median_ns, 100 * time.spread);
-    (void)fflush(session->out);
+        printf("%-32s %-7s %9.2f %9.2f %-7s %6.1f%% %12.1f %5.1f%%\n", name,
+               roofs[bound].bound, amount / time.median_ns, amount / least_ns,
+               roofs[bound].unit, percent, time.median_ns, 100 * time.spread);
+    (void)fflush(stdout);
 }

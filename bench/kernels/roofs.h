@@ -1,4 +1,4 @@
-/* bench_roofs.h - measures the cases of `skein bench kernels` against roofs.
+/* roofs.h - measures the cases of bench_kernels.c against roofs.
  *
  * A case states the least work of one call, in the resources below. A roof is
  * the amount of one resource that the core delivers in a nanosecond when it
@@ -9,12 +9,11 @@
  * of the runs. A level of memory is one resource: bytes that are only read and
  * bytes that are read and written back have different roofs, and their times
  * add up.  SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_BENCH_BENCH_ROOFS_H
-#define CLI_BENCH_BENCH_ROOFS_H
+#ifndef BENCH_KERNELS_ROOFS_H
+#define BENCH_KERNELS_ROOFS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "actors/rows/rows.h"
 #include "kernels/kernels.h"
@@ -37,7 +36,6 @@ typedef enum bench_roof {
 #define BENCH_PERCENT_WANTED 70
 
 typedef struct bench_session {
-    FILE *out;
     bool json;
     const char *wanted; /* part of a case's name */
     int runs;           /* runs for each median */

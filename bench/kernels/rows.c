@@ -1,4 +1,4 @@
-/* bench_rows.c - measures kernels on rows in the second-level cache.
+/* rows.c - measures kernels on rows in the second-level cache.
  *
  * Each call takes the next row of streams that fit only in that cache, so the
  * first-level cache does not help. Lengths are those of training: rows of 512
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "actors/rows/rows.h"
-#include "cli/bench/bench_roofs.h"
+#include "bench/kernels/roofs.h"
 #include "kernels/topk.h"
 
 #define ITEMS_MAX 4608

@@ -1,9 +1,9 @@
-/* bench_table.c - measures kernels on rows of a table in memory.
+/* table.c - measures kernels on rows of a table in memory.
  *
  * These are the embedding of a sample, and the optimizers. A batch touches
  * 4,096 of the table's rows, ascending; no row is used again before it has left
  * the caches.  SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bench/bench_roofs.h"
+#include "bench/kernels/roofs.h"
 
 #define TABLE_COLUMN 513        /* 512 hidden units and the bias */
 #define ADAM_PART ((size_t)516) /* between w, m and v: part_floats of rows.h */

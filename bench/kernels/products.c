@@ -1,4 +1,4 @@
-/* bench_products.c - measures the matrix products of a training step.
+/* products.c - measures the matrix products of a training step.
  *
  * They have the layouts that actors/output/strips.c, rank_all.c and dense.c
  * use. Rows of the output layer are gathered from a table far larger than a
@@ -8,7 +8,7 @@
 
 #include "actors/output/strips.h"
 #include "actors/protocol/workspace.h"
-#include "cli/bench/bench_roofs.h"
+#include "bench/kernels/roofs.h"
 
 #define BATCH ((size_t)512)
 #define HIDDEN_SHAPE ((size_t)512)

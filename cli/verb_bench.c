@@ -1,4 +1,4 @@
-/* bench_flow.c - measures rate and latency of each pattern of pipes.
+/* verb_bench.c - skein bench: rate and latency of each pattern of pipes.
  *
  * Rate: senders send as fast as credit allows for RUN_NS; the rate is the
  * number of messages that the receivers handled over the time from the first to
@@ -7,8 +7,6 @@
  * read, so that only the transport is measured. The roof is bare libzmq: the
  * same 24 bytes with a pointer, and a copy of the whole message.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bench/bench_flow.h"
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 #include <time.h>
 #include <zmq.h>
 
+#include "cli/base/verbs.h"
 #include "skein/topology.h"
 
 #define RUNS 5
@@ -458,67 +457,89 @@ measure_copy(size_t bytes, figures_t *figures)
 /* --- printing ----------------------------------------------------------- */
 
 static void
-print(FILE *out, bool json, const char *name, size_t bytes,
-      const figures_t *figures, double roof_ns)
+print(bool json, const char *name, size_t bytes, const figures_t *figures,
+      double roof_ns)
 {
     double rate = figures->ns_each > 0 ? 1e9 / figures->ns_each : 0;
     if (json) {
         skn_text_print(
-            out,
+            stdout,
             "{\"case\":\"%s\",\"bytes\":%zu,\"messages_per_s\":%.0f,"
             "\"ns_per_message\":%.1f,\"spread\":%.3f,\"p50_ns\":%.0f,"
             "\"p99_ns\":%.0f,\"share_of_bare\":%.3f}\n",
             name, bytes, rate, figures->ns_each, figures->spread,
             figures->p50_ns, figures->p99_ns, roof_ns / figures->ns_each);
     } else {
-        skn_text_print(out, "%-22s %8zu %12.0f %9.0f %6.0f%%", name, bytes,
+        skn_text_print(stdout, "%-22s %8zu %12.0f %9.0f %6.0f%%", name, bytes,
                        rate, figures->ns_each, 100 * figures->spread);
         if (figures->p50_ns > 0)
-            skn_text_print(out, " %9.1f %9.1f", figures->p50_ns / 1e3,
+            skn_text_print(stdout, " %9.1f %9.1f", figures->p50_ns / 1e3,
                            figures->p99_ns / 1e3);
         else
-            fprintf(out, " %9s %9s", "-", "-");
-        skn_text_print(out, " %7.0f%%\n", 100 * roof_ns / figures->ns_each);
+            printf(" %9s %9s", "-", "-");
+        skn_text_print(stdout, " %7.0f%%\n", 100 * roof_ns / figures->ns_each);
     }
-    (void)fflush(out);
+    (void)fflush(stdout);
 }
 
 static skn_status_t
-bench_size(FILE *out, bool json, size_t bytes, double roof_ns,
-           skn_error_t *error)
+bench_size(bool json, size_t bytes, double roof_ns, skn_error_t *error)
 {
     figures_t figures = { 0 };
     uint64_t count = 1;
     measure_copy(bytes, &figures);
-    print(out, json, "memcpy", bytes, &figures, roof_ns);
+    print(json, "memcpy", bytes, &figures, roof_ns);
     skn_status_t status = measure_bare(bytes, &figures, error);
     if (status == SKN_OK)
-        print(out, json, "libzmq copying", bytes, &figures, roof_ns);
+        print(json, "libzmq copying", bytes, &figures, roof_ns);
     for (size_t k = 0; k < SHAPES && status == SKN_OK; k++) {
         status = measure(&shapes[k], bytes, &count, &figures, error);
         if (status == SKN_OK)
-            print(out, json, shapes[k].name, bytes, &figures, roof_ns);
+            print(json, shapes[k].name, bytes, &figures, roof_ns);
     }
     return status;
 }
 
-int
-skn_bench_flow(FILE *out, bool json)
+static int
+bench_run(const cli_call_t *call)
 {
     static const size_t sizes[] = { 64, 4096, BYTES_MAX };
     skn_error_t error = { 0 };
     figures_t roof = { 0 };
+    if (strcmp(call->operands[0], "flow") != 0) {
+        (void)skn_fail(&error, SKN_USAGE, "there is no bench '%s'",
+                       call->operands[0]);
+        (void)skn_fail_hint(&error, SKN_USAGE, "there is: flow");
+        return cli_report(call, &error);
+    }
     memset(source_bytes, 1, sizeof(source_bytes));
-    if (!json)
-        fprintf(out, "%-22s %8s %12s %9s %7s %9s %9s %8s\n", "case", "bytes",
-                "messages/s", "ns each", "spread", "p50 us", "p99 us",
-                "of bare");
+    if (!call->json)
+        printf("%-22s %8s %12s %9s %7s %9s %9s %8s\n", "case", "bytes",
+               "messages/s", "ns each", "spread", "p50 us", "p99 us",
+               "of bare");
     skn_status_t status = measure_bare(0, &roof, &error);
     if (status == SKN_OK)
-        print(out, json, "libzmq with pointers", 24, &roof, roof.ns_each);
+        print(call->json, "libzmq with pointers", 24, &roof, roof.ns_each);
     for (size_t k = 0; k < 3 && status == SKN_OK; k++)
-        status = bench_size(out, json, sizes[k], roof.ns_each, &error);
-    if (status != SKN_OK)
-        (void)fprintf(stderr, "skein: %s\n", error.text);
-    return skn_status_exit_code(status);
+        status = bench_size(call->json, sizes[k], roof.ns_each, &error);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
 }
+
+static const cli_option_t options[] = {
+    CLI_COMMON_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_bench = {
+    .name = "bench",
+    .help = "measure messages between actors on this machine",
+    .operands = "flow",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .description =
+        "flow: rate and latency of every pattern of pipes, at 64 B, 4 KiB and\n"
+        "1 MiB, beside bare libzmq and memcpy. Takes about 20 s.\n\n"
+        "Measure on a machine that does nothing else.",
+    .run = bench_run,
+};

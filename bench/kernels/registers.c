@@ -1,11 +1,11 @@
-/* bench_registers.c - the loops that measure the roofs of an instruction set.
+/* registers.c - the loops that measure the roofs of an instruction set.
  *
  * Compiled once per instruction set (-DSKN_ISA=avx2), as is kernels/variant.c.
  * Each loop has independent chains of one operation, as many as hide its
  * latency and still fit into the registers. They begin with different numbers;
  * otherwise a compiler would merge them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/bench/bench_registers.h"
+#include "bench/kernels/registers.h"
 
 #include "kernels/philox.h"
 #include "kernels/vec.h"

@@ -18,12 +18,13 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/protocol/settings.h"
+#include "actors/rows/block_ledger.h"
 #include "actors/rows/optimizer.h"
 #include "actors/rows/restore.h"
+#include "actors/rows/state_sender.h"
 #include "actors/rows/tensors.h"
 #include "actors/protocol/workspace.h"
 #include "formats/checkpoint/salvage.h"
-#include "formats/checkpoint/ledger.h"
 
 /* Rows to prefetch ahead of the current one: into the second-level cache, which
  * can wait for more lines at once than the first. */
@@ -34,7 +35,6 @@ typedef struct updater {
     skn_optimizer_t optimizer;
     uint32_t row_first; /* global number of row 0 */
     skn_tensor_place_t place;
-    char file[SKN_NAME_MAX];
     bool has_copy, half; /* the shard has a copy, in bf16 */
     bool priming;        /* the first copy is being sent */
     uint32_t prime_row;  /* its next row */
@@ -43,18 +43,8 @@ typedef struct updater {
      * that they came in order. */
     uint64_t first_batch, stepped;
     skn_restore_t restore;
-    /* One entry a block (formats/checkpoint/ledger.h); NULL: no ledger is
-     * kept. */
-    skn_ledger_entry_t *ledger;
-    /* Updates that a block will never get, one entry a block; NULL: the run
-     * loses none. */
-    skn_ledger_entry_t *missed;
-    skn_piece_t ledger_piece;
-    /* A checkpoint that is being sent: */
-    bool saving;
-    uint64_t saving_batch, saving_row;
-    uint32_t saving_view, view_count;
-    skn_tensor_view_t views[SKN_TENSOR_VIEWS_MAX];
+    skn_block_ledger_t ledger;
+    skn_state_sender_t sender;
 } updater_t;
 
 /* Always inline: gcc 12 treats a function that only prefetches as one without
@@ -202,8 +192,7 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         skn_message_drop(lease);
         return status;
     }
-    skn_ledger_add(updater->ledger, updater->ledger_piece.rows,
-                   gradient->batch);
+    skn_block_ledger_add(&updater->ledger, gradient->batch);
     updater->stepped++;
     if (gradient->batch >= updater->next_batch)
         updater->next_batch = gradient->batch + 1;
@@ -217,55 +206,18 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
                : status;
 }
 
-/* --- checkpoints -------------------------------------------------------------
- */
+/* --- checkpoints ---------------------------------------------------------- */
 
 /* Lists all rectangles of the shard's state: those of its rows, and the
  * ledger. */
 static uint32_t
-list_views(updater_t *updater, bool reading, skn_tensor_view_t *view)
+list_views(const updater_t *updater, bool reading, skn_tensor_view_t *view)
 {
     uint32_t count =
         skn_tensors_of(&updater->rows, &updater->place, reading, view);
-    if (updater->ledger)
-        view[count++] =
-            (skn_tensor_view_t){ .piece = updater->ledger_piece,
-                                 .at = (unsigned char *)updater->ledger,
-                                 .stride_bytes = sizeof(*updater->ledger),
-                                 .row_bytes = sizeof(*updater->ledger) };
-    if (updater->missed) {
-        skn_tensor_view_t *missed = &view[count++];
-        *missed = view[count - 2];
-        missed->at = (unsigned char *)updater->missed;
-        (void)snprintf(missed->piece.name, sizeof(missed->piece.name),
-                       "%.48s." SKN_MISSED_NAME, updater->place.layer);
-    }
+    count += skn_block_ledger_views(&updater->ledger, view + count);
     assert(count <= SKN_TENSOR_VIEWS_MAX);
     return count;
-}
-
-static skn_status_t
-send_tensors(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
-{
-    skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < updater->view_count && status == SKN_OK; k++) {
-        const skn_piece_t *piece = &updater->views[k].piece;
-        skn_tensor_t tensor = {
-            .batch = updater->saving_batch,
-            .file = updater->file,
-            .name = piece->name,
-            .dtype = piece->dtype,
-            .dims = piece->dims,
-            .rows = piece->rows,
-            .columns = piece->columns,
-            .global_rows = piece->global_rows,
-            .global_columns = piece->global_columns,
-            .row_first = piece->row_first,
-            .column_first = piece->column_first,
-        };
-        status = skn_actor_send(actor, &skn_tensor_schema, &tensor, error);
-    }
-    return status;
 }
 
 static skn_status_t
@@ -274,56 +226,27 @@ on_save(skn_actor_t *actor, void *state, const void *message,
 {
     updater_t *updater = state;
     const skn_save_t *save = message;
-    updater->saving = true;
-    updater->saving_batch = save->batch;
-    updater->saving_view = 0;
-    updater->saving_row = 0;
-    updater->view_count = list_views(updater, false, updater->views);
+    updater->sender.view_count =
+        list_views(updater, false, updater->sender.views);
     skn_offload_walk(&updater->rows.offload, true);
-    return send_tensors(actor, updater, error);
+    return skn_state_sender_begin(&updater->sender, actor, save->batch, error);
 }
 
-/* Makes a message with as many rows of the current tensor as fit into one
- * chunk. */
-static skn_chunk_t *
-next_piece(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+static skn_status_t
+send_chunk(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
 {
-    const skn_tensor_view_t *view = &updater->views[updater->saving_view];
-    uint64_t left = view->piece.rows - updater->saving_row;
-    uint64_t rows = SKN_CHUNK_BYTES / view->row_bytes;
-    assert(updater->saving && updater->saving_view < updater->view_count);
-    assert(rows > 0);
-    if (rows > left)
-        rows = left;
-    size_t counts[] = { strlen(updater->file), rows * view->row_bytes };
-    skn_chunk_t *piece =
-        skn_actor_message(actor, &skn_chunk_schema, counts, error);
-    if (!piece)
-        return NULL;
-    memcpy((char *)(uintptr_t)piece->file, updater->file, counts[0] + 1);
-    piece->batch = updater->saving_batch;
-    piece->tensor = updater->saving_view;
-    piece->offset_bytes = updater->saving_row * view->row_bytes;
-    for (uint64_t k = 0; k < rows; k++)
-        memcpy(piece->bytes.at + k * view->row_bytes,
-               view->at + (updater->saving_row + k) * view->stride_bytes,
-               view->row_bytes);
-    updater->saving_row += rows;
-    if (updater->saving_row == view->piece.rows) {
-        updater->saving_row = 0;
-        updater->saving_view++;
-    }
-    updater->saving = updater->saving_view < updater->view_count;
-    if (!updater->saving)
+    skn_chunk_t *chunk = skn_state_sender_next(&updater->sender, actor, error);
+    if (!chunk)
+        return error->status;
+    if (chunk->last)
         skn_offload_walk(&updater->rows.offload, false);
-    piece->last = !updater->saving;
     /* Moments that the disk lost would look valid in the checkpoint. */
-    if (piece->last &&
+    if (chunk->last &&
         skn_offload_check(&updater->rows.offload, error) != SKN_OK) {
-        skn_message_drop(piece);
-        return NULL;
+        skn_message_drop(chunk);
+        return error->status;
     }
-    return piece;
+    return skn_actor_post(actor, chunk, error);
 }
 
 static skn_status_t
@@ -332,16 +255,13 @@ updater_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     updater_t *updater = state;
     if (updater->priming)
         return prime(actor, updater, error);
-    if (!updater->saving) {
-        skn_actor_rest(actor);
-        return SKN_OK;
-    }
-    skn_chunk_t *piece = next_piece(actor, updater, error);
-    return piece ? skn_actor_post(actor, piece, error) : error->status;
+    if (updater->sender.sending)
+        return send_chunk(actor, updater, error);
+    skn_actor_rest(actor);
+    return SKN_OK;
 }
 
-/* --- open and close ----------------------------------------------------------
- */
+/* --- open and close ------------------------------------------------------- */
 
 static skn_rows_kind_t
 kind_of(const skn_actor_t *actor)
@@ -382,66 +302,6 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     optimizer->floor = skn_actor_option_real(actor, "floor");
     optimizer->noise_key = skn_draw_key(seed, SKN_DRAW_ROUND, tensor);
     skn_optimizer_init(optimizer);
-}
-
-/* Finds the shard's blocks among those of the layer. For every layout, blocks
- * have the same number of rows, or of columns where the bias is a row. */
-static skn_status_t
-open_ledger(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
-{
-    const skn_tensor_place_t *place = &updater->place;
-    uint64_t block = (uint64_t)skn_actor_option_int(actor, "ledger");
-    bool slice = place->bias_row;
-    uint64_t first = slice ? place->column_first : place->row_first;
-    uint64_t count = slice ? updater->rows.width : updater->rows.row_count;
-    uint64_t all = slice ? place->global_columns : place->global_rows;
-    if (block == 0)
-        return SKN_OK;
-    if (first % block != 0 || (count % block != 0 && first + count != all))
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "%s: %llu rows or columns from %llu on are not whole "
-                        "blocks of %llu",
-                        skn_actor_name(actor), (unsigned long long)count,
-                        (unsigned long long)first, (unsigned long long)block);
-    updater->ledger_piece = (skn_piece_t){
-        .dtype = SKN_DTYPE_U64,
-        .dims = 2,
-        .rows = (count + block - 1) / block,
-        .columns = 2,
-        .global_rows = (all + block - 1) / block,
-        .global_columns = 2,
-        .row_first = first / block,
-    };
-    (void)snprintf(updater->ledger_piece.name,
-                   sizeof(updater->ledger_piece.name), "%.48s." SKN_LEDGER_NAME,
-                   place->layer);
-    updater->ledger =
-        calloc(updater->ledger_piece.rows, sizeof(*updater->ledger));
-    bool has_missed = skn_actor_option_bool(actor, "missed");
-    if (has_missed)
-        updater->missed =
-            calloc(updater->ledger_piece.rows, sizeof(*updater->missed));
-    return updater->ledger && (updater->missed || !has_missed)
-               ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its ledger",
-                          skn_actor_name(actor));
-}
-
-/* If no block has an entry, the run began without a ledger, and every block
- * counts as having had all batches. Batches that a block has not had by now are
- * recorded as missed. */
-static void
-complete_ledger(updater_t *updater)
-{
-    skn_ledger_entry_t entry = skn_ledger_of(updater->next_batch);
-    uint64_t count = updater->ledger_piece.rows, empty = 0;
-    for (uint64_t k = 0; k < count; k++)
-        empty += updater->ledger[k].batches == 0;
-    for (uint64_t k = 0; empty == count && k < count; k++)
-        updater->ledger[k] = entry;
-    if (updater->missed)
-        skn_ledger_miss(updater->ledger, updater->missed, count,
-                        updater->next_batch);
 }
 
 /* Draws the first weights: normally distributed, all biases equal; the same for
@@ -493,7 +353,7 @@ read_rows(updater_t *updater, const char *path, skn_error_t *error)
         count--;
     skn_status_t status = skn_tensors_load(checkpoint, view, count, error);
     skn_checkpoint_close(&checkpoint);
-    complete_ledger(updater);
+    skn_block_ledger_complete(&updater->ledger, updater->next_batch);
     return status;
 }
 
@@ -532,8 +392,9 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .column_first = (uint64_t)skn_actor_option_int(actor, "column_first"),
         .slice = skn_actor_index(actor),
     };
-    (void)snprintf(updater->file, sizeof(updater->file), "%.40s.%u.safetensors",
-                   updater->place.layer, skn_actor_index(actor));
+    (void)snprintf(updater->sender.file, sizeof(updater->sender.file),
+                   "%.40s.%u.safetensors", updater->place.layer,
+                   skn_actor_index(actor));
     updater->has_copy =
         strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
     updater->half =
@@ -550,14 +411,15 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
-    status = open_ledger(actor, updater, error);
+    status = skn_block_ledger_open(&updater->ledger, actor, &updater->place,
+                                   &updater->rows, error);
     if (status != SKN_OK)
         return status;
     updater->restore.view_count =
         list_views(updater, true, updater->restore.views);
-    updater->restore.required = updater->restore.view_count -
-                                (updater->ledger ? 1 : 0) -
-                                (updater->missed ? 1 : 0);
+    skn_tensor_view_t own[SKN_TENSOR_VIEWS_MAX];
+    updater->restore.required =
+        skn_tensors_of(&updater->rows, &updater->place, true, own);
     skn_restore_open(&updater->restore, actor);
     if (updater->restore.wanted)
         return SKN_OK;
@@ -591,7 +453,7 @@ on_restored(skn_actor_t *actor, void *state, const void *message,
         return status;
     if (restore->begun) {
         updater->next_batch = restore->batch;
-        complete_ledger(updater);
+        skn_block_ledger_complete(&updater->ledger, updater->next_batch);
     } else
         status = draw_rows(actor, updater, error);
     return status == SKN_OK ? begin(actor, updater, error) : status;
@@ -636,8 +498,8 @@ updater_salvage(skn_actor_t *actor, void *state, skn_salvage_writer_t *writer,
     for (uint32_t k = 0; k < count; k++)
         if (!is_finite(updater, &view[k]))
             return SKN_OK;
-    return skn_salvage_add(writer, updater->file, updater->next_batch, view,
-                           count, error);
+    return skn_salvage_add(writer, updater->sender.file, updater->next_batch,
+                           view, count, error);
 }
 
 static void
@@ -646,8 +508,7 @@ updater_close(skn_actor_t *actor, void *state)
     updater_t *updater = state;
     (void)actor;
     skn_rows_fini(&updater->rows);
-    free(updater->ledger);
-    free(updater->missed);
+    skn_block_ledger_close(&updater->ledger);
 }
 
 static const skn_option_t options[] = {

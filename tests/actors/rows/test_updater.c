@@ -1,6 +1,8 @@
 /* test_updater.c - tests the updater: leases, steps, first weights, and the
  * stream of a checkpoint. The probe plays its shard, the source and the
  * keeper.
+ *
+ * Also tests actors/rows/state_sender.c, which cuts that stream.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

@@ -11,6 +11,7 @@
 #include "cli/base/process.h"
 #include "cli/base/verb.h"
 #include "formats/folder/folder.h"
+#include "formats/text/json_text.h"
 #include "formats/text/text.h"
 #include "topology/model/model.h"
 #include "topology/config/values.h"
@@ -147,22 +148,10 @@ cli_real(const cli_call_t *call, const char *name, double least, double most,
 void
 cli_json_string(const char *text, FILE *file)
 {
-    const char *end = text + strlen(text);
-    (void)fputc('"', file);
-    while (text < end) {
-        unsigned char byte = (unsigned char)*text;
-        size_t bytes = skn_text_character_bytes(text, end);
-        if (byte == '"' || byte == '\\')
-            (void)fprintf(file, "\\%c", byte);
-        else if (byte < 0x20 || byte == 0x7F)
-            (void)fprintf(file, "\\u%04x", byte);
-        else if (bytes > 0)
-            (void)fwrite(text, 1, bytes, file);
-        else /* not part of a character: a path may contain such bytes */
-            (void)fputs("\\ufffd", file);
-        text += bytes > 0 ? bytes : 1;
-    }
-    (void)fputc('"', file);
+    skn_json_text_t string = { 0 };
+    skn_json_text_add_string(&string, text);
+    (void)fputs(string.failed ? "\"\"" : string.bytes, file);
+    skn_json_text_fini(&string);
 }
 
 static void

@@ -31,28 +31,28 @@ typedef struct skn_batches {
 
 /* clang-format off */
 /* The options that skn_batches_open reads. */
-#define SKN_BATCHES_OPTIONS                                                   \
-    { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training file" },          \
-        { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },             \
-        { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                  \
-          "the test file has questions: keep bad lines and mark them" }, \
-        { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",              \
+#define SKN_BATCHES_OPTIONS                                                    \
+    { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training file" },           \
+        { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },              \
+        { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                   \
+          "the test file has points to predict: keep bad lines, marked" },     \
+        { "normalize", SKN_OPTION_CHOICE, "l2", 0, 0, "l2|none",               \
           "l2: scale each point's values to length 1" },                       \
-        { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                       \
+        { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                        \
           "auto: keep a binary copy beside the file; none: keep no copy" },    \
-        { "memory_bytes", SKN_OPTION_INT, "67108864", 1 << 20, 1e15, NULL,    \
+        { "memory_bytes", SKN_OPTION_INT, "67108864", 1 << 20, 1e15, NULL,     \
           "memory for buffers while the binary copy is made" },                \
-        { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,            \
+        { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,             \
           "number of input features of the model" },                           \
-        { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,              \
+        { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,               \
           "number of labels of the model" },                                   \
-        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,    \
-          "samples per batch" },                                             \
-        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                \
+        { "batch_rows", SKN_OPTION_INT, NULL, 1, SKN_BATCH_ROWS_MAX, NULL,     \
+          "samples per batch" },                                               \
+        { "seed", SKN_OPTION_INT, "1", 0, SKN_WHOLE_MAX, NULL,                 \
           "seed of every random number" },                                     \
-        { "validate", SKN_OPTION_REAL, "0", 0, 0.5, NULL,                     \
+        { "validate", SKN_OPTION_REAL, "0", 0, 0.5, NULL,                      \
           "share of the training points held back for validation" },           \
-        { "test_rows", SKN_OPTION_INT, "0", 0, 1e15, NULL,                    \
+        { "test_rows", SKN_OPTION_INT, "0", 0, 1e15, NULL,                     \
           "number of test points used, counted from the first; 0: all" }
 /* clang-format on */
 

@@ -28,8 +28,8 @@ bench_run(const cli_call_t *call)
     if (strcmp(what, "kernels") == 0)
         return run_kernels(call);
     if (strcmp(what, "flow") != 0) {
-        (void)skn_fail(&error, SKN_USAGE, "there is no bench '%s'", what);
-        (void)skn_fail_hint(&error, SKN_USAGE, "there are: flow, kernels");
+        (void)skn_fail(&error, SKN_USAGE, "unknown benchmark '%s'", what);
+        (void)skn_fail_hint(&error, SKN_USAGE, "available: flow, kernels");
     } else if (call->operand_count > 1 || cli_value(call, "runs")) {
         (void)skn_fail(&error, SKN_USAGE, "bench flow takes no %s",
                        call->operand_count > 1 ? "name" : "--runs");
@@ -41,7 +41,7 @@ bench_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "runs", 0, "N", "kernels: runs behind each median, 1 to 25 (25)" },
+    { "runs", 0, "N", "kernels: number of runs per median, 1 to 25 (25)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };

@@ -181,7 +181,7 @@ refuse_later_keys(reader_t *reader, const skn_node_t *root)
         if (!node)
             continue;
         (void)skn_problems_add(reader->problems, node->key_mark,
-                               "'%s' is not served yet: %s", key->name,
+                               "'%s' is not supported yet: %s", key->name,
                                key->sentence);
         (void)skn_problems_hint(reader->problems, "%s", key->hint);
     }

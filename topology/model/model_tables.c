@@ -226,7 +226,7 @@ static const skn_section_t optimizer_section = {
       "warmup, cosine: batches until the full "                                \
       "rate is reached")                                                       \
     O(skn_model_schedule_t, floor, "floor", REAL, REAL, "0", 0, 1, NULL,       \
-      "cosine: share of the rate that is left at the end")
+      "cosine: final rate, as a share of the full rate")
 TABLES(schedule, SCHEDULE)
 
 static const skn_section_t schedule_section = {
@@ -466,8 +466,8 @@ static const skn_section_t notice_section = {
       "`idle:`, and none of it changes what is trained")                       \
     O(skn_model_idle_t, reserve_cores, "reserve_cores", INT, INT, "auto", 0,   \
       SKN_ACTORS_MAX, "auto",                                                  \
-      "cores that are left free in any case; auto: 1 while somebody has used " \
-      "a terminal within 5 minutes, otherwise 0")                              \
+      "cores that are always left free; auto: 1 while a terminal was used "    \
+      "within the last 5 minutes, otherwise 0")                                \
     O(skn_model_idle_t, share, "share", REAL, REAL, "1", 0.01, 1, NULL,        \
       "greatest share of the cores that may be used; one core always may")     \
     O(skn_model_idle_t, memory, "memory", REAL, REAL, "0.5", 0.01, 1, NULL,    \

@@ -419,7 +419,7 @@ def arguments():
     unknown = [name for name in own.only.split(",") if name not in PEERS and
                not re.fullmatch(r"skein-[1-9]\d*", name)]
     if unknown:
-        parser.error("no peer '%s'; there are: %s" % (unknown[0],
+        parser.error("no peer '%s'; available: %s" % (unknown[0],
                                                       ", ".join(PEERS)))
     return own
 

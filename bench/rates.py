@@ -307,7 +307,7 @@ def arguments():
     own = parser.parse_args()
     unknown = [name for name in own.only.split(",") if name not in GROUPS]
     if unknown:
-        parser.error("no peer '%s'; there are: %s" % (unknown[0],
+        parser.error("no peer '%s'; available: %s" % (unknown[0],
                                                       ", ".join(GROUPS)))
     own.set = own.set or [os.path.join(ROOT, "data", "wnrel")]
     return own

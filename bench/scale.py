@@ -233,7 +233,7 @@ def arguments():
     own = parser.parse_args()
     unknown = [name for name in own.only.split(",") if name not in RUNS]
     if unknown:
-        parser.error("no run '%s'; there are: %s" % (unknown[0],
+        parser.error("no run '%s'; available: %s" % (unknown[0],
                                                      ", ".join(RUNS)))
     return own
 

@@ -61,8 +61,8 @@ cli_combinations_check(const cli_call_t *call, skn_error_t *error)
             cli_flag(call, row->other) == (row->bond == NEEDS))
             continue;
         (void)skn_fail(error, SKN_USAGE,
-                       row->bond == NEEDS ? "--%s means nothing without --%s"
-                                          : "--%s means nothing with --%s",
+                       row->bond == NEEDS ? "--%s has no effect without --%s"
+                                          : "--%s has no effect with --%s",
                        row->option, row->other);
         return skn_fail_hint(error, SKN_USAGE, "%s", row->hint);
     }

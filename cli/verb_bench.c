@@ -507,9 +507,9 @@ bench_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     figures_t roof = { 0 };
     if (strcmp(call->operands[0], "flow") != 0) {
-        (void)skn_fail(&error, SKN_USAGE, "there is no bench '%s'",
+        (void)skn_fail(&error, SKN_USAGE, "unknown benchmark '%s'",
                        call->operands[0]);
-        (void)skn_fail_hint(&error, SKN_USAGE, "there is: flow");
+        (void)skn_fail_hint(&error, SKN_USAGE, "available: flow");
         return cli_report(call, &error);
     }
     memset(source_bytes, 1, sizeof(source_bytes));

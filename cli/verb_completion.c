@@ -198,7 +198,7 @@ completion_run(const cli_call_t *call)
         print_fish(stdout);
     } else {
         (void)skn_fail(&error, SKN_USAGE, "no completion for '%s'", shell);
-        (void)skn_fail_hint(&error, SKN_USAGE, "there are: bash, zsh, fish");
+        (void)skn_fail_hint(&error, SKN_USAGE, "available: bash, zsh, fish");
         return cli_report(call, &error);
     }
     return 0;

@@ -49,7 +49,7 @@ read_files(const cli_call_t *call, files_t *files, skn_error_t *error)
                            "trained model",
                            overrides[k]);
             return skn_fail_hint(error, SKN_USAGE,
-                                 "there are: data.test, data.train");
+                                 "set data.test or data.train");
         }
         (void)skn_document_set(files->document, overrides[k], files->problems);
     }
@@ -134,8 +134,8 @@ warn_data(const cli_call_t *call, const skn_evaluation_t *found)
     if (found->overflows == 0)
         return;
     (void)snprintf(text, sizeof(text),
-                   "%.300s: points whose sums are not finite: %" PRIu64 ", "
-                   "which count as wrong; the first is point %" PRIu64
+                   "%.300s: points whose logits are not finite: %" PRIu64
+                   ", which count as wrong; the first is point %" PRIu64
                    ", counted from 0",
                    found->test, found->overflows, found->overflow_first);
     cli_warn(call, text, "scale the values, or train with data.normalize: l2");

@@ -85,7 +85,7 @@ join_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "trees", 0, "N", "trees of a ranker for the first one's training file" },
+    { "trees", 0, "N", "trees of a ranker, fitted to the first one's data" },
     { "into", 0, "FOLDER", "where to make the run folder of the joined model" },
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -101,7 +101,7 @@ const cli_verb_t cli_plan = {
         "actor and pipe as a topology file, which `skein run` runs as it is:\n"
         "`skein plan FILE | skein run -` trains what `skein train FILE` does,\n"
         "without the ensemble and the ranker that it may add. With --model, a\n"
-        "comment gives the reason behind each value that was auto; what is\n"
+        "comment gives the reason for each value that was auto; what is\n"
         "still auto is decided by the run, or has no effect.\n"
         "For several nodes, comments at its head forecast what each node\n"
         "holds, bytes and seconds per batch, and the bottleneck; if one node\n"

@@ -157,7 +157,7 @@ refuse_sums(predict_t *predict, size_t i, skn_error_t *error)
 {
     skn_error_t why = { 0 };
     (void)skn_fail(&why, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: its sums are not finite",
+                   "%s:%" PRIu64 ":1: its logits are not finite",
                    cli_lines_name(predict->lines), predict->line[i]);
     (void)skn_fail_hint(&why, SKN_BAD_DATA, "scale the values");
     return refuse_line(predict, predict->line[i], &why, error);
@@ -513,7 +513,7 @@ const cli_verb_t cli_predict = {
         "empty answer and an error on standard error; with --json an event\n"
         "`error` takes the place of its answer. Neither changes the exit\n"
         "code, unless --strict is given: it stops at the first such line.\n"
-        "Comments (#) at the top and a header of three whole numbers behind\n"
+        "Comments (#) at the top and a header of three whole numbers after\n"
         "them get no answer.\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,

@@ -116,7 +116,7 @@ find_engine(const char *name, skn_error_t *error)
                        k > 0 ? ", " : "", cli_engines[k].name);
     }
     (void)skn_fail(error, SKN_USAGE, "there is no recipe for '%.80s'", name);
-    (void)skn_fail_hint(error, SKN_USAGE, "there are: %s%s%s%s", names,
+    (void)skn_fail_hint(error, SKN_USAGE, "available: %s%s%s%s", names,
                         nearest.best ? "; did you mean '" : "",
                         nearest.best ? nearest.best : "",
                         nearest.best ? "'?" : "");

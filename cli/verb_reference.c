@@ -21,7 +21,7 @@ reference_run(const cli_call_t *call)
                    ? 0
                    : cli_report(call, &error);
     (void)skn_fail(&error, SKN_USAGE, "unknown reference '%s'", what);
-    (void)skn_fail_hint(&error, SKN_USAGE, "there are: config, messages");
+    (void)skn_fail_hint(&error, SKN_USAGE, "available: config, messages");
     return cli_report(call, &error);
 }
 

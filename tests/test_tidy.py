@@ -470,10 +470,22 @@ class Tidy(unittest.TestCase):
                               ("nodes are told", "are sent"),
                               ("labels come twice", "received twice"),
                               ("no room for a link", "no memory"),
-                              ("bytes behind the end", "after the end")):
+                              ("bytes behind the end", "after the"),
+                              ("medians behind each", "per"),
+                              ("a file cut short", "truncated"),
+                              ("it died of it", "was killed by"),
+                              ("it means nothing", "has no effect"),
+                              ("what is left", "the rest"),
+                              ("there are: a, b", "available:"),
+                              ("nobody can dial", "a noun"),
+                              ("somebody asks", "a noun")):
             self.caught(self.source(
                 SOURCE, f'const char *skn_x = "{words}";\n'),
                 SOURCE + ":4:", better)
+        for name in ("cli/base/x.c", "topology/run/x.c"):
+            self.caught(self.source(
+                name, 'const char *skn_x = "begins anew";\n'),
+                name + ":4:", "again")
         self.clean(self.source(SOURCE, 'const char *skn_x = "told";\n'
                                "/* The node is told. */\n"))
 

@@ -411,12 +411,12 @@ skn_fetcher_serve(skn_checkpoint_t *checkpoint, skn_actor_t *actor,
         want->columns > piece->columns - want->column || want->rows == 0 ||
         want->columns == 0 ||
         want->columns > SKN_PART_BYTES / element / want->rows)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: node %u requests %llu x %llu of piece %u, which "
-                        "is outside of it",
-                        skn_actor_name(actor), want->from,
-                        (unsigned long long)want->rows,
-                        (unsigned long long)want->columns, want->piece);
+        return skn_fail(
+            error, SKN_BAD_MESSAGE,
+            "%s: node %u requests %llu x %llu of piece %u, outside of that "
+            "piece",
+            skn_actor_name(actor), want->from, (unsigned long long)want->rows,
+            (unsigned long long)want->columns, want->piece);
     const unsigned char *bytes =
         skn_checkpoint_piece_bytes(checkpoint, want->piece, &fault);
     if (!bytes)

@@ -83,12 +83,11 @@ size(const skn_actor_t *actor, const skn_checkpoint_tensor_t *tensor,
     if (part->rows > 0 && part->columns > 0 &&
         part->columns <= SKN_CHUNK_BYTES && *row_bytes <= SKN_CHUNK_BYTES)
         return SKN_OK;
-    return skn_fail(error, SKN_BAD_MESSAGE,
-                    "%s: owner %u requests %llu x %llu of %s, "
-                    "which is outside of it",
-                    skn_actor_name(actor), want->owner,
-                    (unsigned long long)part->rows,
-                    (unsigned long long)part->columns, want->name);
+    return skn_fail(
+        error, SKN_BAD_MESSAGE,
+        "%s: owner %u requests %llu x %llu of %s, outside of that tensor",
+        skn_actor_name(actor), want->owner, (unsigned long long)part->rows,
+        (unsigned long long)part->columns, want->name);
 }
 
 /* Fills a message with the next rows of a request; its sizes are set. */

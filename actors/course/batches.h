@@ -36,7 +36,7 @@ typedef struct skn_batches {
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training file" },           \
         { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },              \
         { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                   \
-          "the test file has questions: keep bad lines and mark them" },       \
+          "the test file has points to predict: keep bad lines, marked" },     \
         SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),               \
         { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                        \
           "auto: keep a binary copy beside the file; none: keep no copy" },    \

@@ -188,10 +188,11 @@ warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
     char text[SKN_ERROR_TEXT_BYTES];
     if (evaluator->overflows == 0)
         return;
-    (void)snprintf(text, sizeof(text),
-                   "%llu points of an evaluation have sums that are not "
-                   "finite and count as wrong",
-                   (unsigned long long)evaluator->overflows);
+    (void)snprintf(
+        text, sizeof(text),
+        "%llu points of an evaluation have logits that are not finite and "
+        "count as wrong",
+        (unsigned long long)evaluator->overflows);
     skn_actor_warn(actor, text,
                    "scale the values, or train with data.normalize: l2");
     evaluator->overflows = 0;

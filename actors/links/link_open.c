@@ -176,12 +176,12 @@ make_links(skn_links_t *links, skn_error_t *error)
     skn_status_t status = read_run(options->run_id, link.run, error);
     if (status == SKN_OK && links->node == 0 && !options->run_id &&
         getrandom(link.run, sizeof(link.run), 0) != sizeof(link.run))
-        status = skn_fail(error, SKN_UNAVAILABLE, "no random numbers: %s",
-                          strerror(errno));
+        status = skn_fail(error, SKN_UNAVAILABLE,
+                          "cannot get random numbers: %s", strerror(errno));
     while (status == SKN_OK && link.incarnation == 0)
         if (getrandom(&link.incarnation, sizeof(link.incarnation), 0) < 0)
-            status = skn_fail(error, SKN_UNAVAILABLE, "no random numbers: %s",
-                              strerror(errno));
+            status = skn_fail(error, SKN_UNAVAILABLE,
+                              "cannot get random numbers: %s", strerror(errno));
     for (uint32_t k = 0; k < links->node_count && status == SKN_OK; k++) {
         skn_link_peer_t *peer = &links->peers[k];
         if (k == links->node)

@@ -329,10 +329,11 @@ complete(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     /* The shard with a sample's label always draws its row, so one shard sent a
      * wrong normaliser; using it would produce NaNs. */
     if (!skn_head_has_rows(&output->head, flight))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: the partitions of batch %llu leave a sample with "
-                        "labels without rows",
-                        skn_actor_name(actor), (unsigned long long)batch);
+        return skn_fail(
+            error, SKN_BAD_MESSAGE,
+            "%s: the partitions of batch %llu have no rows for a sample that "
+            "has labels",
+            skn_actor_name(actor), (unsigned long long)batch);
     return skn_share_finish(actor, &output->head, flight, &output->share,
                             error);
 }

@@ -117,8 +117,9 @@ skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
 {
     skn_status_t status = SKN_OK;
     if (layer_count < 2 || layer_count > SKN_NETWORK_LAYERS_MAX)
-        return skn_fail(error, SKN_BAD_CONFIG, "a model of %u layers",
-                        layer_count);
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "a model of %u layers, 2 to %u allowed", layer_count,
+                        SKN_NETWORK_LAYERS_MAX);
     network->kernels = skn_kernels_pick(error);
     if (!network->kernels)
         return SKN_BAD_CONFIG;

@@ -206,7 +206,7 @@ check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
                         ranker->node_count);
     bool good = check_nodes(ranker, depth) && check_rows(ranker);
     free(depth);
-    return good ? SKN_OK : refuse(checkpoint, layer, "is not in order", error);
+    return good ? SKN_OK : refuse(checkpoint, layer, "is inconsistent", error);
 }
 
 skn_status_t
@@ -222,7 +222,7 @@ skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
     if (found == 0)
         return SKN_OK;
     if (found < TENSORS)
-        return refuse(checkpoint, layer, "has tensors missing", error);
+        return refuse(checkpoint, layer, "lacks tensors", error);
     ranker->feature_count = feature_count;
     size_tensors(ranker, rows);
     for (int k = 0; k < TENSORS && status == SKN_OK; k++) {

@@ -109,7 +109,7 @@ typedef enum skn_purpose {
  * g_f32|^2, and |g|^2 (rounding.h). */
 #define SKN_FIELDS_ROUNDING(F, M)                                              \
     F(M, f64, changed, 0, "sum of squared errors by codings")                  \
-    F(M, f64, square, 0, "sum of their squares; 0: not measured")
+    F(M, f64, square, 0, "sum of squared values; 0: not measured")
 
 /* Row gradients of a shard, with the right to write its rows if they are lent
  * (updates: loan). */
@@ -176,7 +176,7 @@ typedef enum skn_purpose {
 /* The course lets the source run up to a marker. */
 #define SKN_FIELDS_go(F, M)                                                    \
     F(M, u64, first, UINT64_MAX, "first batch")                                \
-    F(M, u64, end, UINT64_MAX, "one after the last; evaluation: all")          \
+    F(M, u64, end, UINT64_MAX, "batch after the last; evaluation: all")        \
     F(M, u32, purpose, SKN_PURPOSE_COUNT, "train, validate, test; 3: finish")
 #define SKN_GO_FINISH SKN_PURPOSE_COUNT
 
@@ -205,22 +205,22 @@ typedef enum skn_purpose {
 
 /* A tensor of a shard, before its chunks: a rectangle of a global one. */
 #define SKN_FIELDS_tensor(F, M)                                                \
-    F(M, u64, batch, UINT64_MAX, "the checkpoint")                             \
+    F(M, u64, batch, UINT64_MAX, "batch of the checkpoint")                    \
     F(M, str, file, SKN_NAME_MAX, "file of the shard")                         \
-    F(M, str, name, SKN_NAME_MAX, "of the global tensor")                      \
-    F(M, u32, dtype, 255, "as formats/checkpoint/safetensors.h numbers them")  \
-    F(M, u32, dims, 2, "1 or 2")                                               \
-    F(M, u64, rows, UINT64_MAX, "of the rectangle")                            \
-    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
-    F(M, u64, global_rows, UINT64_MAX, "of the global tensor")                 \
-    F(M, u64, global_columns, UINT64_MAX, "of the global tensor")              \
-    F(M, u64, row_first, UINT64_MAX, "its place in the global tensor")         \
-    F(M, u64, column_first, UINT64_MAX, "its place in the global tensor")
+    F(M, str, name, SKN_NAME_MAX, "name of the global tensor")                 \
+    F(M, u32, dtype, 255, "dtype number of formats/checkpoint/safetensors.h")  \
+    F(M, u32, dims, 2, "number of dimensions: 1 or 2")                         \
+    F(M, u64, rows, UINT64_MAX, "rows of the rectangle")                       \
+    F(M, u64, columns, UINT64_MAX, "columns of the rectangle")                 \
+    F(M, u64, global_rows, UINT64_MAX, "rows of the global tensor")            \
+    F(M, u64, global_columns, UINT64_MAX, "columns of the global tensor")      \
+    F(M, u64, row_first, UINT64_MAX, "its first row in the global tensor")     \
+    F(M, u64, column_first, UINT64_MAX, "its first column in the global tensor")
 
 /* A chunk of a shard's state, on its way to the checkpoint. */
 #define SKN_CHUNK_BYTES (1u << 20)
 #define SKN_FIELDS_chunk(F, M)                                                 \
-    F(M, u64, batch, UINT64_MAX, "the checkpoint")                             \
+    F(M, u64, batch, UINT64_MAX, "batch of the checkpoint")                    \
     F(M, str, file, SKN_NAME_MAX, "file of the shard")                         \
     F(M, u32, tensor, 4096, "index among the shard's tensors")                 \
     F(M, u64, offset_bytes, UINT64_MAX, "position in the tensor")              \
@@ -231,22 +231,22 @@ typedef enum skn_purpose {
  * checkpoint asks for one rectangle after the other, and at last for the
  * message to begin, which comes when all owners that ask have theirs. */
 #define SKN_FIELDS_want(F, M)                                                  \
-    F(M, u32, owner, SKN_ACTORS_MAX - 1, "the owner that asks, by its index")  \
+    F(M, u32, owner, SKN_ACTORS_MAX - 1, "index of the owner that asks")       \
     F(M, str, name, SKN_NAME_MAX, "the global tensor; empty: to begin")        \
-    F(M, u64, rows, UINT64_MAX, "of the rectangle")                            \
-    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
-    F(M, u64, row_first, UINT64_MAX, "its place in the global tensor")         \
-    F(M, u64, column_first, UINT64_MAX, "its place in the global tensor")
+    F(M, u64, rows, UINT64_MAX, "rows of the rectangle")                       \
+    F(M, u64, columns, UINT64_MAX, "columns of the rectangle")                 \
+    F(M, u64, row_first, UINT64_MAX, "its first row in the global tensor")     \
+    F(M, u64, column_first, UINT64_MAX, "its first column in the global tensor")
 
 #define SKN_FIELDS_restored(F, M)                                              \
     F(M, u32, owner, SKN_ACTORS_MAX - 1, "the owner that asked")               \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, u32, begun, 1, "0: no checkpoint, begin from the seed")               \
     F(M, u32, begin, 1, "1: all have their state; begin")                      \
-    F(M, u32, dtype, 255, "as formats/checkpoint/safetensors.h numbers them")  \
+    F(M, u32, dtype, 255, "dtype number of formats/checkpoint/safetensors.h")  \
     F(M, u64, rows, UINT64_MAX,                                                \
-      "of the rectangle; 0: there is no such tensor")                          \
-    F(M, u64, columns, UINT64_MAX, "of the rectangle")                         \
+      "rows of the rectangle; 0: there is no such tensor")                     \
+    F(M, u64, columns, UINT64_MAX, "columns of the rectangle")                 \
     F(M, u64, row, UINT64_MAX, "first row in this message")                    \
     F(M, bytes, bytes, SKN_CHUNK_BYTES, "whole rows")
 
@@ -254,13 +254,13 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
     F(M, str, weights_sha256, 64, "hash of the master weights")                \
-    F(M, u32, ledger, 1, "1: the ledger was checked, see below")               \
+    F(M, u32, ledger, 1, "1: the ledger was checked (next two fields)")        \
     F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
     F(M, u64, applied_twice, UINT64_MAX, "(batch, block) pairs applied twice")
 
 /* A checkpoint is made in steps: the keeper of the first node takes the next
  * one and, where other nodes keep, sends it to them (keep); when all have
- * completed it (kept) it goes on to the one after. Steps that may fail come
+ * completed it (kept) it takes the one after. Steps that may fail come
  * before `commit`. */
 typedef enum skn_keeping {
     SKN_KEEP_START,  /* the id of the run, and its checkpoint */
@@ -276,26 +276,26 @@ typedef enum skn_keeping {
 #define SKN_KEEP_BYTES_MAX (64u << 20) /* SKN_MANIFEST_BYTES_MAX */
 
 #define SKN_FIELDS_keep(F, M)                                                  \
-    F(M, u32, step, SKN_KEEP_COUNT - 1, "what to do next")                     \
-    F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
-    F(M, u64, generation, UINT64_MAX, "of the checkpoint")                     \
+    F(M, u32, step, SKN_KEEP_COUNT - 1, "the step to do next")                 \
+    F(M, u64, batch, UINT64_MAX, "batch of the checkpoint")                    \
+    F(M, u64, generation, UINT64_MAX, "generation of the checkpoint")          \
     F(M, u32, best, 1, "settle: 1: best model so far")                         \
     F(M, u32, restores, 1, "start: 1: owners ask for their state")             \
     F(M, str, run, 32, "start: id of the run, 32 hex digits")                  \
     F(M, bytes, manifest, SKN_KEEP_BYTES_MAX,                                  \
-      "start: of the checkpoint to resume, or empty; seal: of the whole one")
+      "start: that of the checkpoint to resume, or empty; seal: of all files")
 
 #define SKN_FIELDS_kept(F, M)                                                  \
     F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "the keeper's node")            \
-    F(M, u32, step, SKN_KEEP_COUNT - 1, "what was done")                       \
-    F(M, u64, batch, UINT64_MAX, "of the checkpoint")                          \
+    F(M, u32, step, SKN_KEEP_COUNT - 1, "the step that was done")              \
+    F(M, u64, batch, UINT64_MAX, "batch of the checkpoint")                    \
     F(M, str, failure, SKN_TEXT_MAX, "reason of the failure; empty: none")     \
-    F(M, bytes, list, SKN_KEEP_BYTES_MAX, "write: a manifest of its files")
+    F(M, bytes, list, SKN_KEEP_BYTES_MAX, "write: manifest of its files")
 
 /* The files that a keeper has of the checkpoint that a run continues from. */
 #define SKN_FIELDS_holding(F, M)                                               \
     F(M, u32, node, SKN_CLUSTER_NODES_MAX - 1, "the keeper's node")            \
-    F(M, u32s, file, 4 * SKN_SHARD_MAX, "by their indexes in the manifest")
+    F(M, u32s, file, 4 * SKN_SHARD_MAX, "indexes of the files in the manifest")
 
 /* A rectangle of a piece, from a keeper that has it to one that does not. */
 #define SKN_PART_BYTES (256u << 10)
@@ -305,10 +305,10 @@ typedef enum skn_keeping {
     F(M, u64, ticket, UINT64_MAX, "number of this request")                    \
     F(M, u32, sealed, 1, "1: the new checkpoint; 0: the resumed one")          \
     F(M, u32, piece, UINT32_MAX, "index by tensor, row and column")            \
-    F(M, u64, row, UINT64_MAX, "first in the piece")                           \
-    F(M, u64, rows, UINT64_MAX, "number of them")                              \
-    F(M, u64, column, UINT64_MAX, "first in the piece")                        \
-    F(M, u64, columns, UINT64_MAX, "number of them")
+    F(M, u64, row, UINT64_MAX, "first row in the piece")                       \
+    F(M, u64, rows, UINT64_MAX, "number of rows")                              \
+    F(M, u64, column, UINT64_MAX, "first column in the piece")                 \
+    F(M, u64, columns, UINT64_MAX, "number of columns")
 
 #define SKN_FIELDS_fetched(F, M)                                               \
     F(M, u32, to, SKN_CLUSTER_NODES_MAX - 1, "the node that asked")            \

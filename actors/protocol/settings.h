@@ -140,7 +140,7 @@
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
         "warmup, cosine: batches until the full rate is reached"
 #define SKN_SETTING_FLOOR                                                      \
-    REAL, 0, 1, NULL, "cosine: share of the rate that is left at the end"
+    REAL, 0, 1, NULL, "cosine: final rate, as a share of the full rate"
 
 /* --- course --------------------------------------------------------------- */
 

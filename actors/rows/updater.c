@@ -541,7 +541,7 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("schedule", "constant", SKN_SETTING_SCHEDULE),
     SKN_OPTION_OF("warmup_batches", "0", SKN_SETTING_WARMUP_BATCHES),
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "number of batches of the run, for a cosine" },
+      "cosine: number of batches of the run" },
     SKN_OPTION_OF("floor", "0", SKN_SETTING_FLOOR),
     SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
     SKN_OPTION_OF("init", "0.05", SKN_SETTING_INIT_STD),

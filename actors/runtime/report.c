@@ -73,12 +73,13 @@ skn_figures_table(const skn_figures_t *figures, FILE *file)
                 actor->messages_out, actor->bytes_in, actor->bytes_out);
         print_handlers(actor, file);
     }
-    fputs("(% of the run. busy: in handlers; waiting: for a message; blocked: "
-          "until a pipe out\nhas room; what is left to 100 went into passing "
-          "messages, and before and after the\nactor's own run. cpu: its "
-          "thread ran; queued: it was ready and had no core: both are\nparts "
-          "of the others)\n",
-          file);
+    fputs(
+        "(% of the run. busy: in handlers; waiting: for a message; blocked: "
+        "until a pipe out\nhas room; the rest: passing messages, and the time "
+        "before and after the actor's own\nrun. cpu: its thread ran; queued: "
+        "its thread was ready, but had no core; both are\ncontained in the "
+        "others)\n",
+        file);
 }
 
 static void

@@ -219,7 +219,7 @@ skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
                         "skn_actor_ask_clock: the actor is NULL");
     if (!clock_handler(actor) || actor->clock_count == SKN_CLOCKS_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%s asks for the clock and does not handle it",
+                        "%s asks for the clock, but has no handler of 'clock'",
                         actor->wired->name);
     actor->clock_tags[actor->clock_count++] = tag;
     return SKN_OK;

@@ -266,7 +266,8 @@ acquire(skn_system_t *system, skn_error_t *error)
 {
     const char *trace_path = system->options.trace_path;
     if (system->wake_descriptor < 0)
-        return skn_fail(error, SKN_NO_MEMORY, "no event descriptor: %s",
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot create an event descriptor: %s",
                         strerror(errno));
     if (trace_path)
         system->trace_file = fopen(trace_path, "we");

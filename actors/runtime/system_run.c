@@ -114,7 +114,7 @@ take_failure(skn_system_t *system, const skn_parcel_t *parcel)
             system->failure = *error;
         else
             skn_fail(&system->failure, SKN_NO_MEMORY,
-                     "an actor failed, and there was no memory to say why");
+                     "an actor failed, but there was no memory for its error");
         if (system->links && parcel->slot < system->actor_count)
             system->wiring->link_driver->fail(system->links, &system->failure);
     }

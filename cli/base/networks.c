@@ -96,9 +96,10 @@ compare(const char *path, const char *old, const char *new, skn_error_t *error)
     if (!*old && !*new)
         return SKN_OK;
     int left = line_of(&old), right = line_of(&new);
-    (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "%.200s was started with `%.*s`, and now it is `%.*s`", path,
-                   left, old, right, new);
+    (void)skn_fail(
+        error, SKN_BAD_CONFIG,
+        "%.200s was started with `%.*s`, but the config now has `%.*s`", path,
+        left, old, right, new);
     return skn_fail_hint(error, SKN_BAD_CONFIG,
                          "give the value that it was started with, or another "
                          "checkpoint.path");

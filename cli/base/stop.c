@@ -65,7 +65,8 @@ cli_stop_open(cli_stop_t *stop, skn_error_t *error)
     stop->descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return stop->descriptor >= 0
                ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE, "no signal descriptor: %s",
+               : skn_fail(error, SKN_UNAVAILABLE,
+                          "cannot create a signal descriptor: %s",
                           strerror(errno));
 }
 

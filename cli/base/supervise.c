@@ -157,10 +157,11 @@ advise(const cli_call_t *call, int number, const char *text, bool saves,
     else
         (void)skn_fail_hint(
             error, error->status, "%s%s", resume,
-            number == SIGKILL   ? "was it killed for memory? see dmesg"
-            : number == SIGABRT ? "was the system short of memory or of "
-                                  "something else? if not, please report this"
-                                : "please report this");
+            number == SIGKILL ? "did memory run out? see dmesg"
+            : number == SIGABRT
+                ? "did the system run out of memory or of another resource? if "
+                  "not, please report this"
+                : "please report this");
 }
 
 static int
@@ -279,8 +280,8 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
             !within_budget(when, &restart_count))
             return report_death(call, number, text, cli_stop_insisted(stop),
                                 begun);
-        (void)snprintf(died, sizeof(died), "the worker process died of %.440s",
-                       text);
+        (void)snprintf(died, sizeof(died),
+                       "the worker process was killed by %.440s", text);
         cli_warn(call, died, "it starts again from its last checkpoint");
     }
 }

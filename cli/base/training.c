@@ -88,7 +88,7 @@ warn_validate(const cli_call_t *call, const skn_model_run_t *run)
         return;
     (void)skn_text_write(
         text, sizeof(text),
-        "train.validate=%g of %" PRIu64 " points holds no point back",
+        "train.validate=%g holds back none of %" PRIu64 " points",
         run->model->train.validate, run->plan.data.train_points);
     cli_warn(call, text, "the newest model counts as the best one");
 }
@@ -478,7 +478,8 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
     job_t *job = cli_shared_new(sizeof(*job));
     skn_error_t error = { 0 };
     if (!job) {
-        (void)skn_fail(&error, SKN_NO_MEMORY, "no shared memory");
+        (void)skn_fail(&error, SKN_NO_MEMORY,
+                       "no memory to share with a worker process");
         return cli_report(call, &error);
     }
     job->training = training;

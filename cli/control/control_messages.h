@@ -27,49 +27,55 @@
 
 /* clang-format off */
 #define CLI_HELLO_FIELDS(F, L, R)                                              \
-    F(R, U64, version, ALWAYS, "of this protocol")                             \
+    F(R, U64, version, ALWAYS, "version of this protocol")                     \
     F(R, U64, incarnation, ALWAYS, "random number of the process")             \
-    F(R, U64, generation, ALWAYS, "that its worker runs; 0: none")             \
-    F(R, U64, newest, ALWAYS, "generation that it ever took part in")          \
-    F(R, U64, cores, ALWAYS, "of its node")                                    \
+    F(R, U64, generation, ALWAYS, "generation that its worker runs; "          \
+      "0: none")                                                               \
+    F(R, U64, newest, ALWAYS, "newest generation that it took part in")        \
+    F(R, U64, cores, ALWAYS, "number of cores of its node")                    \
     F(R, TEXT, settings, ALWAYS, "training settings of its config, at most "   \
       "64 KiB; the coordinator compares them")
 #define CLI_PULSE_FIELDS(F, L, R)                                              \
     F(R, U64, pulse, ALWAYS, "number of this pulse")                           \
-    F(R, U64, generation, ALWAYS, "that its worker runs; 0: none")             \
+    F(R, U64, generation, ALWAYS, "generation that its worker runs; "          \
+      "0: none")                                                               \
     F(R, U64, batch, ALWAYS, "last batch, if its worker leads")                \
     F(R, U64, worked, ALWAYS, "generation of its newest worker")               \
-    F(R, U64, busy_ns, ALWAYS, "time of that in batches and evaluations, if "  \
-      "it leads")                                                              \
+    F(R, U64, busy_ns, ALWAYS, "time that this worker spent in batches and "   \
+      "evaluations, if it leads")                                              \
     F(R, U64, cpu_ns, ALWAYS, "CPU time of all its workers")                   \
-    F(R, U64, sent_bytes, ALWAYS, "sent to other nodes by all its workers")    \
+    F(R, U64, sent_bytes, ALWAYS, "bytes sent to other nodes by all its "      \
+      "workers")                                                               \
     F(R, U64, load_us, ALWAYS, "time in which the worker's busiest core had "  \
       "work")                                                                  \
-    F(R, U64, load_at_us, ALWAYS, "the worker's clock at that reading")        \
-    F(R, U64, room_bytes, ALWAYS, "free on its disk; 0: unknown")
+    F(R, U64, load_at_us, ALWAYS, "the worker's clock when `load_us` was read")\
+    F(R, U64, room_bytes, ALWAYS, "bytes free on its disk; 0: unknown")
 #define CLI_CHECKPOINT_FIELDS(F, L, R)                                         \
-    F(R, U64, batch, ALWAYS, "of the checkpoint")                              \
+    F(R, U64, batch, ALWAYS, "batch of the checkpoint")                        \
     F(R, U64, layout, ALWAYS, "generation that wrote it")                      \
-    F(R, TEXT, seal, ALWAYS, "of its manifest")                                \
+    F(R, TEXT, seal, ALWAYS, "seal of its manifest")                           \
     F(R, TEXT, run, ALWAYS, "id of its run")                                   \
-    F(R, FLAG, finished, ALWAYS, "the training was done")                      \
-    F(R, ANY, files, ALWAYS, "list of pairs: name, and whether it is here")    \
-    F(R, TEXT, manifest, MAYBE, "unless the coordinator knows the seal")
+    F(R, FLAG, finished, ALWAYS, "whether the training was done")              \
+    F(R, ANY, files, ALWAYS, "pairs: name of a file, and whether the node "    \
+      "has it")                                                                \
+    F(R, TEXT, manifest, MAYBE, "its manifest, unless the coordinator knows "  \
+      "the seal")
 #define CLI_INVENTORY_FIELDS(F, L, R)                                          \
-    L(R, cli_checkpoint, checkpoints, ALWAYS, "that it holds, newest first")   \
-    F(R, TEXT, salvage, MAYBE, "manifest of what it salvaged of a generation " \
-      "that broke off")
+    L(R, cli_checkpoint, checkpoints, ALWAYS, "checkpoints that it holds, "    \
+      "newest first")                                                          \
+    F(R, TEXT, salvage, MAYBE, "manifest of the blocks that it salvaged when " \
+      "a generation broke off")
 #define CLI_SAVED_FIELDS(F, L, R)                                              \
-    F(R, U64, generation, ALWAYS, "that wrote the checkpoint")                 \
-    F(R, U64, batch, ALWAYS, "of the checkpoint, which is complete")
+    F(R, U64, generation, ALWAYS, "generation that wrote the checkpoint")      \
+    F(R, U64, batch, ALWAYS, "batch of the complete checkpoint")
 #define CLI_UNREACHABLE_FIELDS(F, L, R)                                        \
-    F(R, TEXTS, nodes, ALWAYS, "that its worker has not heard for 4 s, or "    \
-      "that it could not reach since the worker ended")
+    F(R, TEXTS, nodes, ALWAYS, "nodes that its worker has not heard from for " \
+      "4 s, or that it could not reach since the worker ended")
 #define CLI_ENDED_FIELDS(F, L, R)                                              \
-    F(R, U64, generation, ALWAYS, "of the worker that ended")                  \
+    F(R, U64, generation, ALWAYS, "generation of the worker that ended")       \
     F(R, TEXT, how, ALWAYS, "`well`, `done`, `stopped` or `failed`")           \
     F(R, U64, code, ALWAYS, "exit code of the failure; 0: none")               \
-    F(R, TEXT, text, ALWAYS, "of the failure")                                 \
+    F(R, TEXT, text, ALWAYS, "error message of the failure")                   \
     F(R, TEXT, hint, ALWAYS, "what to do about it")
 
 /* --- messages of the coordinator ------------------------------------------ */
@@ -82,38 +88,41 @@
 /* The fields are those of `nodes` in a model file (topology/model), but for
  * `key`, which there is a path. */
 #define CLI_NODE_FIELDS(F, L, R)                                               \
-    F(R, TEXT, name, ALWAYS, "of the node")                                    \
-    F(R, TEXT, address, MAYBE, "tcp://host:port")                              \
+    F(R, TEXT, name, ALWAYS, "name of the node")                               \
+    F(R, TEXT, address, MAYBE, "its address, tcp://host:port")                 \
     F(R, TEXT, via, MAYBE, "node that relays to it if it has no address")      \
     F(R, TEXT, key, MAYBE, "its public key")                                   \
     F(R, ANY, cores, MAYBE, "`auto`, a number, or a list of cores")            \
-    F(R, U64, memory, MAYBE, "bytes that it may use")                          \
-    F(R, REAL, speed, MAYBE, "relative to the others")                         \
+    F(R, U64, memory, MAYBE, "bytes of memory that it may use")                \
+    F(R, REAL, speed, MAYBE, "speed of a core relative to the other nodes")    \
     F(R, REAL, notice, MAYBE, "seconds in which it can leave")                 \
-    F(R, FLAG, leaves, MAYBE, "it only serves the checkpoint")
+    F(R, FLAG, leaves, MAYBE, "whether it only serves the checkpoint")
 #define CLI_START_FIELDS(F, L, R)                                              \
-    F(R, U64, generation, ALWAYS, "to start")                                  \
+    F(R, U64, generation, ALWAYS, "generation to start")                       \
     F(R, TEXT, run, ALWAYS, "id of the run")                                   \
-    F(R, U64, batch, ALWAYS, "with which it begins")                           \
+    F(R, U64, batch, ALWAYS, "batch at which it begins")                       \
     F(R, U64, layout, ALWAYS, "generation that wrote the checkpoint")          \
-    F(R, FLAG, saved, ALWAYS, "begin from a checkpoint; false: from the seed") \
-    F(R, FLAG, composed, MAYBE, "`manifest` combines salvages and a "          \
+    F(R, FLAG, saved, ALWAYS, "true: begin from a checkpoint; false: from the "\
+      "seed")                                                                  \
+    F(R, FLAG, composed, MAYBE, "whether `manifest` combines salvages and a "  \
       "checkpoint")                                                            \
-    F(R, TEXT, manifest, MAYBE, "of that checkpoint")                          \
-    L(R, cli_node, nodes, ALWAYS, "that take part; the first one leads")
+    F(R, TEXT, manifest, MAYBE, "manifest of that checkpoint")                 \
+    L(R, cli_node, nodes, ALWAYS, "nodes that take part; the first one "       \
+      "leads")
 #define CLI_PAUSE_FIELDS(F, L, R)                                              \
-    F(R, U64, generation, ALWAYS, "to end at its next marker")
+    F(R, U64, generation, ALWAYS, "generation to end at its next marker")
 #define CLI_ABORT_FIELDS(F, L, R)                                              \
-    F(R, FLAG, salvage, ALWAYS, "first write the blocks that the worker owns")
+    F(R, FLAG, salvage, ALWAYS, "whether first to write the blocks that the "  \
+      "worker owns")
 #define CLI_REFUSE_FIELDS(F, L, R)                                             \
-    F(R, U64, code, ALWAYS, "with which the member exits")                     \
+    F(R, U64, code, ALWAYS, "exit code of the member")                         \
     F(R, TEXT, text, ALWAYS, "the reason")                                     \
     F(R, TEXT, hint, ALWAYS, "what to do about it")
 #define CLI_DISMISS_FIELDS(F, L, R)                                            \
     F(R, TEXT, how, ALWAYS, "the run is `done`, was `stopped`, has `failed`, " \
       "or continues without the member (`left`)")                              \
     F(R, U64, code, MAYBE, "exit code of the failure that made it leave")      \
-    F(R, TEXT, text, MAYBE, "of that failure")                                 \
+    F(R, TEXT, text, MAYBE, "error message of that failure")                   \
     F(R, TEXT, hint, MAYBE, "what to do about it")
 
 /* M(word, WORD, fields, when it is sent); B has no fields. */
@@ -128,8 +137,8 @@
     B(leaving, LEAVING, "when it wants to leave, and every 2 s")
 #define CLI_COORDINATOR_MESSAGES(M, B)                                         \
     M(acknowledge, ACKNOWLEDGE, "in answer to each `pulse`")                   \
-    B(identify, IDENTIFY, "to a member that was taken for dead or is not "     \
-      "admitted, and to check that one is alive; it answers with `hello`")     \
+    B(identify, IDENTIFY, "to a member that was presumed dead or is not "      \
+      "admitted, and to check that one is alive; the answer is `hello`")       \
     M(list, LIST, "before a generation; the answer is `inventory`")            \
     M(start, START, "to each member of a new generation")                      \
     M(pause, PAUSE, "to the leader of a generation")                           \

@@ -136,12 +136,10 @@ look_at_kernels(examination_t *examination)
                "unset SKEIN_ISA");
     else if (strcmp(used, best) != 0)
         advise(add(examination, "kernels", CLI_SLOW,
-                   "%s, as SKEIN_ISA says; %s would "
-                   "be faster",
-                   used, best),
+                   "%s, set by SKEIN_ISA; %s would be faster", used, best),
                "unset SKEIN_ISA");
     else if (strcmp(used, "scalar") == 0)
-        advise(add(examination, "kernels", CLI_SLOW, "scalar (there are %s)",
+        advise(add(examination, "kernels", CLI_SLOW, "scalar (available: %s)",
                    cli_kernels_built()),
                "a processor with AVX2 is several times faster");
     else
@@ -312,15 +310,16 @@ look_at_others(examination_t *examination)
     skn_idle_sampler_destroy(&sampler);
     int cores = CPU_COUNT(&cpus);
     if (sample.outside >= OTHERS_MIN)
-        advise(add(examination, "other work", CLI_SLOW,
-                   "others use %.1f of %d core%s now", sample.outside, cores,
-                   cores == 1 ? "" : "s"),
-               "stop it, or wait until it ends; what is measured meanwhile "
-               "means little");
+        advise(
+            add(examination, "other work", CLI_SLOW,
+                "other programs use %.1f of %d core%s now", sample.outside,
+                cores, cores == 1 ? "" : "s"),
+            "stop them, or wait until they end; measurements made before that "
+            "mean little");
     else if (sample.outside >= 0)
         (void)add(examination, "other work", CLI_FINE,
-                  "others use %.1f of %d core%s now", sample.outside, cores,
-                  cores == 1 ? "" : "s");
+                  "other programs use %.1f of %d core%s now", sample.outside,
+                  cores, cores == 1 ? "" : "s");
 }
 
 /* Tests how processes can give way: two processes spin on one core for 0.2 s,
@@ -338,7 +337,7 @@ look_at_yielding(examination_t *examination)
                   "by %s: takes %.1f%% of a busy core", name, 100.0 * share);
     else if (share >= 0.0)
         advise(add(examination, "giving way", CLI_SLOW,
-                   "not even by %s: takes %.0f%% of a busy core", name,
+                   "at best by %s: takes %.0f%% of a busy core", name,
                    100.0 * share),
                "idle.enabled would cost this machine's owner as much; "
                "docs/tasks/idle.md says what it needs");
@@ -372,9 +371,10 @@ look_at_libraries(examination_t *examination)
     if (cli_has_curve())
         (void)add(examination, "encryption", CLI_FINE, "CURVE is available");
     else
-        advise(add(examination, "encryption", CLI_SLOW, "libzmq has no CURVE"),
-               "install a libzmq built with libsodium; without it nodes talk "
-               "on loopback only");
+        advise(
+            add(examination, "encryption", CLI_SLOW, "libzmq has no CURVE"),
+            "install a libzmq built with libsodium; without it, nodes connect "
+            "over loopback only");
 }
 
 size_t

@@ -69,9 +69,10 @@ write_text(const skn_balance_t *balance, const skn_model_t *model, uint64_t set,
     if (used == text_bytes)
         return;
     if (verdict.kind == SKN_BALANCE_TAKE_BACK)
-        (void)snprintf(text + used, text_bytes - used,
-                       ": %s is taken back: batches take as long without it",
-                       name);
+        (void)snprintf(
+            text + used, text_bytes - used,
+            ": %s takes part again, since batches take as long without it",
+            name);
     else if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
         (void)skn_text_write(
             text + used, text_bytes - used,
@@ -133,7 +134,7 @@ cli_balancing_renew(skn_balance_verdict_t verdict, const skn_model_t *model,
     if (verdict.kind == SKN_BALANCE_LEAVE_OUT)
         skn_membership_renew(membership, name, "is left out");
     else if (verdict.kind == SKN_BALANCE_TAKE_BACK)
-        skn_membership_renew(membership, name, "is taken back");
+        skn_membership_renew(membership, name, "takes part again");
     else
         skn_membership_renew(membership, "rows", "are divided by speed");
 }

@@ -771,6 +771,6 @@ const cli_verb_t cli_coordinator = {
         "that are there train together; when one joins, leaves or dies, the\n"
         "others continue from the last checkpoint that they hold together. It\n"
         "writes a journal into checkpoint.path: killed and started again, it\n"
-        "finds the run as it is. See docs/tasks/elastic.md.",
+        "continues the run. See docs/tasks/elastic.md.",
     .run = coordinator_run,
 };

@@ -104,9 +104,9 @@ judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
         return SKN_OK;
     return skn_fail(
         error, SKN_INTERNAL,
-        "%zu nodes stayed when others left at batch %llu, and no later "
-        "checkpoint has each part on %zu of them: the newest that has is of "
-        "batch %llu, the newest whole one of batch %llu",
+        "%zu nodes stayed when others left at batch %llu, but no later "
+        "checkpoint has each part on %zu of them: the newest such checkpoint "
+        "is of batch %llu, the newest whole one of batch %llu",
         stayed, (unsigned long long)leaving->batch, copies,
         (unsigned long long)(enough ? enough->batch : 0),
         (unsigned long long)(whole ? whole->batch : 0));

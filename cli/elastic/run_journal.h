@@ -19,16 +19,17 @@
 #define CLI_JOURNAL_LINE_FIELDS(F, L, R)                                       \
     F(R, TEXT, run, MAYBE, "id of the run")                                    \
     F(R, TEXT, config, MAYBE, "model file")                                    \
-    F(R, U64, saved, MAYBE, "batch of a checkpoint that is complete")          \
-    F(R, U64, generation, MAYBE, "that starts, or that wrote the checkpoint")  \
-    F(R, TEXTS, members, MAYBE, "of the generation")                           \
+    F(R, U64, saved, MAYBE, "batch of a complete checkpoint")                  \
+    F(R, U64, generation, MAYBE, "generation that starts, or wrote the "       \
+      "checkpoint")                                                            \
+    F(R, TEXTS, members, MAYBE, "members of the generation")                   \
     F(R, TEXTS, serving, MAYBE, "members that only serve a checkpoint")        \
-    F(R, U64, batch, MAYBE, "with which the generation begins")                \
+    F(R, U64, batch, MAYBE, "batch at which the generation begins")            \
     F(R, U64, layout, MAYBE, "generation that wrote its checkpoint")           \
-    F(R, FLAG, from_saved, MAYBE, "it begins from a checkpoint")               \
-    F(R, FLAG, composed, MAYBE, "which was composed of salvages")              \
+    F(R, FLAG, from_saved, MAYBE, "whether it begins from a checkpoint")       \
+    F(R, FLAG, composed, MAYBE, "whether salvages are part of that checkpoint")\
     F(R, ANY, harvest, MAYBE, "time that members have given (harvest_report)") \
-    F(R, ANY, speeds, MAYBE, "of nodes (balancing)")                           \
+    F(R, ANY, speeds, MAYBE, "speeds of nodes (balancing)")                    \
     F(R, TEXT, over, MAYBE, "`done` or `stopped`")
 SKN_JSON_STRUCT(cli_journal_line, CLI_JOURNAL_LINE_FIELDS)
 /* clang-format on */

@@ -286,7 +286,7 @@ strike(torture_t *torture, cli_local_cluster_t *cluster)
     torture->step = STEP_WAIT;
     announce(torture, "kill", torture->killed, torture->kills,
              cluster->process[place].name,
-             place > 0 ? ", and its folder is gone" : "");
+             place > 0 ? ", and its folder is removed" : "");
 }
 
 static void
@@ -693,17 +693,17 @@ torture_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
     { "local-nodes", 0, "N", "nodes of this machine to train on (3)" },
-    { "kills", 0, "K", "processes to kill meanwhile (10; 0 with --leaves)" },
+    { "kills", 0, "K", "processes to kill (10; 0 with --leaves)" },
     { "leaves", 0, "L", "nodes that are asked to leave, and come back (0)" },
     { "leaves-together", 0, "K", "nodes that leave at the same moment (1)" },
-    { "seed", 0, "S", "of the moments and the nodes (1)" },
+    { "seed", 0, "S", "seed that chooses the moments and the nodes (1)" },
     CLI_COMMON_OPTIONS,
     { 0 },
 };
 
 const cli_verb_t cli_torture = {
     .name = "torture",
-    .help = "kill the nodes of a run, and see whether it ends the same",
+    .help = "kill nodes of a run, and check that its result is the same",
     .operands = "FILE",
     .operands_min = 1,
     .operands_max = 1,

@@ -182,11 +182,11 @@ refuse(cli_client_t *member)
     (void)skn_fail(&member->error, SKN_NO_PERMISSION,
                    "the coordinator at %s refused this node",
                    member->model->coordinator.address);
-    (void)skn_fail_hint(&member->error, SKN_NO_PERMISSION,
-                        "its file must list node '%.64s' with the key %.200s; "
-                        "and is %.200s the coordinator's key?",
-                        member->node->name, member->node->key,
-                        member->model->coordinator.key);
+    (void)skn_fail_hint(
+        &member->error, SKN_NO_PERMISSION,
+        "the coordinator's file must list node '%.64s' with the key %.200s, "
+        "and the coordinator's own key must be %.200s",
+        member->node->name, member->node->key, member->model->coordinator.key);
 }
 
 static void
@@ -423,7 +423,7 @@ static skn_status_t
 draw_incarnation(cli_client_t *member, skn_error_t *error)
 {
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
-        return skn_fail(error, SKN_UNAVAILABLE, "no random bytes: %s",
+        return skn_fail(error, SKN_UNAVAILABLE, "cannot get random numbers: %s",
                         strerror(errno));
     member->incarnation >>= 12; /* fits a number in JSON */
     return SKN_OK;

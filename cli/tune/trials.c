@@ -107,9 +107,7 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
     bool there = access(path, F_OK) == 0;
     if (resume && !there) {
         status = skn_fail(error, SKN_NO_INPUT,
-                          "%s: there is no tuning to "
-                          "resume",
-                          path);
+                          "%s does not hold a tuning to resume", path);
         return skn_fail_hint(error, status, "leave out --resume");
     }
     trials->journal = skn_journal_open(path, take, trials, error);
@@ -121,7 +119,8 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
     }
     if (resume)
         return compare(trials, path, head, error);
-    status = skn_fail(error, SKN_CANNOT_CREATE, "%s: there is a tuning", path);
+    status =
+        skn_fail(error, SKN_CANNOT_CREATE, "%s already holds a tuning", path);
     return skn_fail_hint(error, status,
                          "continue it with --resume, or give another --folder");
 }

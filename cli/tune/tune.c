@@ -333,7 +333,7 @@ conclude(cli_tuning_t *tuning, skn_error_t *error)
             error,
             skn_fail(error, SKN_USAGE,
                      "the budget was used up before a trial was done"),
-            "give more of it, or fewer epochs");
+            "give a larger --budget, or fewer epochs");
     (void)cli_verdict_describe(&verdict, said, sizeof(said));
     comment(tuning, &verdict, said, &text);
     const cli_tuned_file_t file = {
@@ -439,13 +439,14 @@ tune_run(const cli_call_t *call)
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
-    { "candidates", 0, "N", "configs that are tried (16)" },
+    { "candidates", 0, "N", "number of configs to try (16)" },
     { "rounds", 0, "R", "rounds until trials have their full length (3)" },
     { "keep", 0, "SHARE", "candidates of a round that enter the next (1/3)" },
-    { "budget", 0, "TIME", "to be done within: 90s, 10m, 2h" },
+    { "budget", 0, "TIME", "time for all trials: 90s, 10m, 2h" },
     { "metric", 0, "NAME", "p1 (default), p3, p5, psp1 ..., ndcg3, ndcg5" },
     { "seed", 0, "S", "seed of the choice of candidates (1)" },
-    { "folder", 0, "PATH", "where it is kept (the run's folder with -tune)" },
+    { "folder", 0, "PATH",
+      "folder of the tuning (that of the run with -tune)" },
     { "resume", 0, NULL, "continue the tuning in the folder" },
     CLI_COMMON_OPTIONS,
     { 0 },

@@ -1,7 +1,7 @@
 /* up_command.c - builds the command line of a node, for here or over ssh.
  *
  *     skein node b FILE --json --leash ...
- *     ssh -o BatchMode=yes -o ConnectTimeout=10 HOST -- \
+ *     ssh -o BatchMode=yes -o ConnectTimeout=10 HOST --                       \
  *         "cd 'HERE' && exec 'skein' 'node' 'b' ..."
  *
  * `ssh` may be any program that takes its options; the port, key and known
@@ -91,7 +91,7 @@ write_line(cli_up_command_t *command, skn_error_t *error)
     FILE *file = here ? open_memstream(&command->line, &bytes) : NULL;
     if (!file) {
         free(here);
-        return skn_fail(error, SKN_NO_MEMORY, "no command line: %s",
+        return skn_fail(error, SKN_NO_MEMORY, "cannot make a command line: %s",
                         strerror(errno));
     }
     (void)fputs("cd ", file);

@@ -27,7 +27,7 @@ cli_up_report_open(cli_up_report_t *report, const cli_call_t *call,
         return skn_fail_hint(
             error,
             skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", path, strerror(errno)),
-            "name a file that you may write for the trace");
+            "choose a file for the trace that you may write to");
     (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n",
                 report->trace);
     return SKN_OK;

@@ -265,11 +265,11 @@ source_look(const char *path, struct stat *source, skn_error_t *error)
     skn_stream_t *stream;
     skn_status_t status = skn_stream_open(path, &stream, error);
     skn_stream_close(&stream);
-    return status != SKN_OK ? status
-                            : skn_fail(error, SKN_BUSY,
-                                       "%s: appeared while it was being "
-                                       "looked for",
-                                       skn_stream_name_shown(path));
+    return status != SKN_OK
+               ? status
+               : skn_fail(error, SKN_BUSY,
+                          "%s: was created while it was being opened",
+                          skn_stream_name_shown(path));
 }
 
 skn_status_t

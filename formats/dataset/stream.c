@@ -365,7 +365,7 @@ skn_stream_read(skn_stream_t *stream, void *room, size_t room_bytes,
         if (dry && *got_bytes == 0 && stream->inside)
             return skn_fail_hint(
                 error,
-                skn_fail(error, SKN_BAD_DATA, "%s: the %s data is cut off",
+                skn_fail(error, SKN_BAD_DATA, "%s: the %s data is truncated",
                          skn_stream_name_shown(stream->name),
                          stream->packing == GZIP ? "gzip" : "zstd"),
                 "copy or download it again");

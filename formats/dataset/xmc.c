@@ -311,7 +311,7 @@ refuse_end(const skn_xmc_reader_t *reader, skn_error_t *error)
                    skn_stream_name_shown(reader->name), reader->header_points,
                    reader->point_count);
     return skn_fail_hint(error, SKN_BAD_DATA,
-                         "is it cut off? else correct the header");
+                         "is the file truncated? if not, correct the header");
 }
 
 /* Checks at the end of the text that there are as many points as in the header,

@@ -39,10 +39,10 @@ read_line(const skn_journal_t *journal, size_t number, const char *line,
     if (!sound) {
         (void)skn_fail(error, SKN_BAD_DATA, "%s:%zu: the line is damaged",
                        journal->path, number);
-        return skn_fail_hint(error, SKN_BAD_DATA,
-                             "what follows it cannot be trusted: cut the "
-                             "file off before this line, or remove it and "
-                             "start the run again");
+        return skn_fail_hint(
+            error, SKN_BAD_DATA,
+            "what follows it cannot be trusted: truncate the file before this "
+            "line, or remove it and start the run again");
     }
     (void)snprintf(where, sizeof(where), "journal:%zu", number);
     json_t *object = skn_json_object_parse(where, line + DIGITS + 1,
@@ -103,7 +103,7 @@ read_all(skn_journal_t *journal, skn_journal_take_t *take, void *job,
     if (status == SKN_OK && journal->end < facts.st_size &&
         ftruncate(journal->file, journal->end) != 0)
         status = skn_fail_errno(error, SKN_STORAGE, journal->path, NULL,
-                                "cannot cut it off");
+                                "cannot truncate it");
     return status;
 }
 

@@ -150,7 +150,7 @@ skn_json_check_seal(const char *path, const char *bytes, size_t byte_count,
 {
     if (byte_count < SEAL_BYTES)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s is cut short: it has %zu bytes", path, byte_count);
+                        "%s is truncated: it has %zu bytes", path, byte_count);
     char want[SEAL_BYTES + 1], hash[SKN_HASH_TEXT_BYTES];
     size_t content_bytes = byte_count - SEAL_BYTES;
     skn_hash_text(bytes, content_bytes, hash);

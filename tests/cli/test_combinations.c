@@ -68,9 +68,9 @@ Test(combinations, the_sentence_names_both)
     skn_error_t error = { 0 };
     cr_expect_eq(status_of(&cli_up, "resume", "predict", "", &error),
                  SKN_USAGE);
-    cr_expect_str_eq(error.text, "--resume means nothing with --predict");
+    cr_expect_str_eq(error.text, "--resume has no effect with --predict");
     cr_expect_eq(status_of(&cli_up, "top", "", "", &error), SKN_USAGE);
-    cr_expect_str_eq(error.text, "--top means nothing without --predict");
+    cr_expect_str_eq(error.text, "--top has no effect without --predict");
 }
 
 Test(combinations, the_rest_is_allowed)

@@ -352,8 +352,8 @@ Test(contract_forged, what_is_no_sealed_text_is_told)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        { "", "manifest.json is cut short: it has 0 bytes" },
-        { "{}", "manifest.json is cut short: it has 2 bytes" },
+        { "", "manifest.json is truncated: it has 0 bytes" },
+        { "{}", "manifest.json is truncated: it has 2 bytes" },
         { "{\"format\":\"skein-checkpoint\"\n,\"seal_xxh3_128\":"
           "\"00000000000000000000000000000000\"}\n",
           "manifest.json: the text and its seal do not match" },

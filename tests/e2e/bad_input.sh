@@ -79,14 +79,14 @@ refused "a folder" 66 ".: is a folder, not a file; name a file in it" \
 data "an empty file" empty.txt ": the file is empty$form"
 gzip -c train.txt | head -c 3000 >cut.txt.gz
 data "a cut gzip file" cut.txt.gz \
-    ": the gzip data is cut off; copy or download it again"
+    ": the gzip data is truncated; copy or download it again"
 zstd -q -c train.txt | head -c 3000 >cut.txt.zst
 data "a cut zstd file" cut.txt.zst \
-    ": the zstd data is cut off; copy or download it again"
+    ": the zstd data is truncated; copy or download it again"
 head -c 4000 train.txt >cut.txt
 data "a cut text file" cut.txt \
-    ":1:1: the header says 600 points, but the file ends after *; is it \
-cut off[?] else correct the header"
+    ":1:1: the header says 600 points, but the file ends after *; is the \
+file truncated[?] if not, correct the header"
 printf '1 2:\xbf\x00\x01' >binary.txt
 data "a binary file" binary.txt \
     ":1:5: byte 0xbf does not belong in a data file, which is plain text$form"
@@ -95,8 +95,8 @@ data "a gigantic line" giant.txt \
     ":1:1: the line is longer than 33554432 bytes; is it a text file[?]"
 rm giant.txt
 line "too few lines" '5 10 20\n1 2:3\n' \
-    ":1:1: the header says 5 points, but the file ends after 1; is it \
-cut off[?] else correct the header"
+    ":1:1: the header says 5 points, but the file ends after 1; is the \
+file truncated[?] if not, correct the header"
 line "too many lines" '1 10 20\n1 2:3\n2 3:1\n' \
     ":3:1: the header says 1 points, but here is one more; correct the \
 header, or leave it out"
@@ -344,7 +344,7 @@ refused "a damaged run.json" 65 \
 in its place; *" "${resuming[@]}"
 : >hurt/run.json
 refused "an empty run.json" 65 \
-    "hurt/run.json is cut short: it has 0 bytes; put a copy of *" \
+    "hurt/run.json is truncated: it has 0 bytes; put a copy of *" \
     "${resuming[@]}"
 # other WHAT OPTION...: a run that is not at its end, and another network. What
 # is smaller than it was fits into the old weights.

@@ -113,7 +113,7 @@ check "doctor --json is JSON" every_line_is_json json.out
 check_code 69 "what is broken is an exit code" \
     env SKEIN_ISA=mmx "$skein" doctor
 says "an unknown bench is told" 64 \
-    "skein: there is no bench 'flaw'; there is: flow" \
+    "skein: unknown benchmark 'flaw'; available: flow" \
     "$skein" bench flaw
 # Its first lines will do: all of them take 20 s.
 for words in flow "flow --json"; do
@@ -140,7 +140,7 @@ check_match "reference prints the keys" '^\| `epochs` \|' out
 "$skein" reference messages >out
 check_match "and the messages" '^## activation$' out
 says "there is no other reference" 64 \
-    "skein: unknown reference 'verbs'; there are: config, messages" \
+    "skein: unknown reference 'verbs'; available: config, messages" \
     "$skein" reference verbs
 for verb in $verbs; do
     "$skein" man "$verb" >"man.$verb" || fail "man $verb"
@@ -179,7 +179,7 @@ for shell in zsh fish; do
     fi
 done
 says "there is none for others" 64 \
-    "skein: no completion for 'tcsh'; there are: bash, zsh, fish" \
+    "skein: no completion for 'tcsh'; available: bash, zsh, fish" \
     "$skein" completion tcsh
 
 # --- a trained model --------------------------------------------------------
@@ -198,7 +198,7 @@ check_equal "eval takes another file" \
     "$(event eval points other.json)" 600
 says "eval sets nothing but data" 64 \
     "skein: -o train.epochs=3: only the data files can be set for a \
-trained model; there are: data.test, data.train" \
+trained model; set data.test or data.train" \
     "$skein" eval run -o train.epochs=3
 says "eval tells a missing test file" 66 \
     "skein: gone.txt: no such file; check the path" \
@@ -454,8 +454,8 @@ kill -9 "$worker"
 wait "$pid"
 check_equal "what dies before the run began is not started again" \
     "$?: $(cat err)" \
-    "70: skein: the worker process was killed by signal 9 (Killed); was it \
-killed for memory? see dmesg"
+    "70: skein: the worker process was killed by signal 9 (Killed); did \
+memory run out? see dmesg"
 
 cp train.txt goes.txt
 "$skein" train tiny.yaml "${watched[@]}" -o train.epochs=1000000 --json \

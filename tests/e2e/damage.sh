@@ -160,12 +160,12 @@ else
     kill -9 $parent
 fi
 check_equal "a worker is started again 5 times in a minute" \
-    "$(grep -c '^skein: warning: the worker process died of signal 9' \
+    "$(grep -c '^skein: warning: the worker process was killed by signal 9' \
         doomed.err)" 5
 check_equal "  then the run ends, and says so" \
     "$code $(tail -n 1 doomed.err)" \
-    "70 skein: the worker process was killed by signal 9 (Killed); was it \
-killed for memory? see dmesg"
+    "70 skein: the worker process was killed by signal 9 (Killed); did \
+memory run out? see dmesg"
 check "  and it resumes" "$skein" train tiny.yaml --resume \
     -o checkpoint.path=doomed -o train.epochs=1000000 \
     -o train.max_batches=$(($(batch_of doomed) + 10))

@@ -75,7 +75,7 @@ install the same version of Skein on both$"
 said newer b "^skein: node 'a' speaks another version of the link protocol; "
 check "  and it is counted" counted newer a "refused['version'] > 0"
 ended "two nodes of different runs" foreign "78 78"
-hint="stop what is left of the other run, or start both nodes again"
+hint="stop the nodes of the other run, or start both nodes again"
 told="refused the link: it belongs to another run"
 for name in a b; do
     said foreign $name "^skein: node '[ab]' ($told|belongs to another run); \
@@ -115,7 +115,7 @@ kill -9 "$(worker_of "${pid[oom.b]}")"
 ended "a node that is killed for memory in the middle of the run" oom "69 70"
 said oom a "^skein: node 'b' has not answered for 10.0 s; "
 said oom b "^skein: the worker process was killed by signal 9 \(Killed\); \
-was it killed for memory\? see dmesg"
+did memory run out\? see dmesg"
 
 if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=40k tmpfs disk \
     2>mount.log; then

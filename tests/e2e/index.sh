@@ -47,10 +47,10 @@ says() { # SENTENCE WANTED COMMAND...: exit code 64 and this line
     check_equal "$sentence" "$code: $(cat err)" "64: $wanted"
 }
 says "lists without an index are refused" \
-    "skein: --lists means nothing without --index; give --index, too" \
+    "skein: --lists has no effect without --index; give --index, too" \
     "$skein" predict run --lists 3
 says "and probes" \
-    "skein: --probes means nothing without --index; give --index, too" \
+    "skein: --probes has no effect without --index; give --index, too" \
     "$skein" eval run --probes 3
 for wrong in 0 -1 x 1.5 99999999999999999999; do
     says "--probes '$wrong' is refused" \

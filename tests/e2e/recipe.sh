@@ -159,7 +159,7 @@ refused() { # CODE REGEX WORD...
     check_match "  is told" "$regex" .check
 }
 refused 64 "no recipe for 'slrum'.*did you mean 'slurm'" slrum tiny.yaml
-refused 64 "no recipe for 'kubernetes'; there are: slurm, mpi$" kubernetes \
+refused 64 "no recipe for 'kubernetes'; available: slurm, mpi$" kubernetes \
     tiny.yaml
 for count in 0 65 x 1.5 -1; do
     refused 64 "^skein: --nodes must be a whole number in 1..64, found" slurm \

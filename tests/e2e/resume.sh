@@ -105,8 +105,8 @@ kill -9 "$(worker_of "$pid")"
 wait "$pid"
 check_equal "a killed worker is started again by itself" $? 0
 check "  it says so on standard error" grep -Fxq "skein: warning: the worker \
-process died of signal 9 (Killed); it starts again from its last checkpoint" \
-    again.err
+process was killed by signal 9 (Killed); it starts again from its last \
+checkpoint" again.err
 check "  and in an event" has_event warning again.json
 check "  it resumes" has_event resume again.json
 train again.whole "${long[@]}" -o train.max_batches=400

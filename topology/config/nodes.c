@@ -136,7 +136,7 @@ check_via(const skn_wired_node_t *nodes, uint32_t node_count, uint32_t k,
                                "node '%.64s' has both an address and 'via'",
                                node->name);
         (void)skn_problems_hint(problems,
-                                "'via' is for a node that nobody can dial");
+                                "'via' is for a node that cannot be dialled");
         return;
     }
     if (at < node_count && at != k && nodes[at].address[0])

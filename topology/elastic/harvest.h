@@ -32,21 +32,21 @@
     C(redone_ns, "core time in batches that were trained again")               \
     C(waiting_ns, "core time in no batch")                                     \
     C(cpu_ns, "CPU time of workers, as the system counts it")                  \
-    C(sent_bytes, "between workers, headers included")                         \
-    C(batches, "that count")                                                   \
-    C(redone_batches, "trained again")                                         \
+    C(sent_bytes, "bytes sent between workers, headers included")              \
+    C(batches, "batches that count")                                           \
+    C(redone_batches, "batches that were trained again")                       \
     C(died, "members that ended without notice")                               \
-    C(died_ns, "core time redone for them")                                    \
-    C(died_batches, "redone for them")                                         \
+    C(died_ns, "core time redone because of those")                            \
+    C(died_batches, "batches redone because of those")                         \
     C(left, "members that left with notice")                                   \
-    C(left_ns, "core time redone for those whose notice was too short")        \
-    C(left_batches, "redone for them")                                         \
+    C(left_ns, "core time redone because their notice was too short")          \
+    C(left_batches, "batches redone because of those")                         \
     C(failed, "workers that failed")                                           \
-    C(failed_ns, "core time redone for them")                                  \
-    C(failed_batches, "redone for them")                                       \
-    C(partials, "times that survivors of a death kept what they had")          \
-    C(lost_updates, "of blocks, that were lost then")                          \
-    C(generations, "begun")
+    C(failed_ns, "core time redone because of those")                          \
+    C(failed_batches, "batches redone because of those")                       \
+    C(partials, "times that survivors of a death kept their state")            \
+    C(lost_updates, "updates of blocks that were lost in those")               \
+    C(generations, "generations that began")
 
 typedef struct skn_harvest_sum {
 #define C(name, help) uint64_t name;

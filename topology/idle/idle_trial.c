@@ -123,8 +123,8 @@ skn_idle_trial(const skn_idle_place_t *place, double *share, skn_error_t *error)
     if (trial == MAP_FAILED || pipe2(trial->gate, O_CLOEXEC) != 0) {
         if (trial != MAP_FAILED)
             (void)munmap(trial, sizeof(*trial));
-        return skn_fail(error, SKN_UNAVAILABLE, "nothing to measure with: %s",
-                        strerror(errno));
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "cannot set up a measurement: %s", strerror(errno));
     }
     skn_status_t status = run(place, trial, child, error);
     for (int who = OWNER; status != SKN_OK && who <= GUEST; who++)

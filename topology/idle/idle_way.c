@@ -242,10 +242,9 @@ open_group(skn_idle_place_t *place, skn_error_t *error)
     char top[SKN_IDLE_PATH_BYTES];
     const char *name = skn_idle_way_name(place->way);
     if (!find_top(controller_of(place->way), top))
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "%s: no such hierarchy, or a limit that would be "
-                        "escaped",
-                        name);
+        return skn_fail(
+            error, SKN_UNAVAILABLE,
+            "%s: no such hierarchy, or the group would escape a limit", name);
     int length =
         snprintf(place->path, sizeof(place->path),
                  "%s/" GROUP_PREFIX "%ld-%" PRIu64 "-%d", top, (long)getpid(),

@@ -326,8 +326,8 @@
       "own `idle:`, and none of it changes what is trained")                   \
     O(skn_model_idle_t, int64_t, reserve_cores, "reserve_cores", INT, "auto",  \
       0, SKN_ACTORS_MAX, "auto",                                               \
-      "cores that are left free in any case; auto: 1 while somebody has "      \
-      "used a terminal within 5 minutes, otherwise 0")                         \
+      "cores that are always left free; auto: 1 while a terminal was used "    \
+      "within the last 5 minutes, otherwise 0")                                \
     O(skn_model_idle_t, double, share, "share", REAL, "1", 0.01, 1, NULL,      \
       "greatest share of the cores that may be used; one core always may")     \
     O(skn_model_idle_t, double, memory, "memory", REAL, "0.5", 0.01, 1, NULL,  \

@@ -138,9 +138,10 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
     check_meanings(&skn_sampler_section, sampler_meanings, sampler,
                    sampler->kind, sampler_node, problems);
     if (sampler->rows == 0 && !sampler->labels && sampler->uniform_rows <= 0) {
-        (void)skn_problems_add(problems, skn_rules_mark(sampler_node, "rows"),
-                               "there would be nothing to tell labels from: "
-                               "'rows' is 0 and 'labels' is false");
+        (void)skn_problems_add(
+            problems, skn_rules_mark(sampler_node, "rows"),
+            "labels would have no negatives: 'rows' is 0 and 'labels' is "
+            "false");
         (void)skn_problems_hint(problems, "set 'rows', or leave 'labels' true");
     }
     if (layer->label_smoothing > 0 && layer->loss == SKN_LOSS_ONE_VS_ALL) {

@@ -181,7 +181,6 @@ static const skn_section_t notice_section = {
     notice_options, notice_slots, no_parts
 };
 
-/* Memory: half of what is available; grace: shared/notes, "Load back-off". */
 TABLES(idle, SKN_IDLE_KEYS)
 
 static const skn_part_t idle_parts[] = {

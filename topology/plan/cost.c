@@ -284,7 +284,7 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
         file, "#     to hand over: %s, %.1f s of %g s of notice%s\n",
         size_text(bytes, sent), bytes * 8 / plan->model->links.rate,
         plan->model->nodes[n].notice_s,
-        skn_plan_hands_over(plan, n) ? "" : ": more than its half can carry");
+        skn_plan_hands_over(plan, n) ? "" : ": more than half of it can carry");
 }
 
 static void

@@ -50,8 +50,8 @@ weight_of(const skn_trained_t *part, const char *layer, skn_error_t *error)
 static skn_status_t
 refuse(const skn_join_t *join, size_t k, const char *what, skn_error_t *error)
 {
-    (void)skn_fail(error, SKN_USAGE, "%.200s has other %s than %.200s",
-                   join->path[k], what, join->path[0]);
+    (void)skn_fail(error, SKN_USAGE, "%.200s and %.200s differ in %s",
+                   join->path[0], join->path[k], what);
     return skn_fail_hint(error, SKN_USAGE,
                          "only networks of one model file can be joined; "
                          "seeds, units and training may differ");

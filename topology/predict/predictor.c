@@ -183,7 +183,7 @@ best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
         else if (isnan(score[i * k]) && (clean->refusal.status == SKN_OK ||
                                          first + i < clean->refused_first)) {
             (void)skn_fail(&clean->refusal, SKN_BAD_DATA,
-                           "point %zu: its sums are not finite", first + i);
+                           "point %zu: its logits are not finite", first + i);
             clean->refused_first = first + i;
         }
     }

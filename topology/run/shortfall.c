@@ -147,8 +147,7 @@ skn_shortfall_spec(const skn_spec_t *spec, skn_shortfall_tell_t *tell,
                        wiring->actors[first].name, wiring->actors[first].core,
                        more,
                        skn_placement_describe(machine, there, sizeof(there)));
-        tell(state, &at, text,
-             "on this machine it would run on one of those that there are");
+        tell(state, &at, text, "on this machine it would run on one of those");
     }
     skn_placement_destroy(&machine);
 }

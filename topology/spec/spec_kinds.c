@@ -220,9 +220,9 @@ add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
                                "the plug-in cannot be loaded: %s ends before "
                                "its segments do",
                                path);
-        return skn_problems_hint(spec->problems,
-                                 "it was cut short: copy it again, or compile "
-                                 "it again");
+        return skn_problems_hint(
+            spec->problems,
+            "it is truncated: copy it again, or compile it again");
     }
     void *handle = load(path);
     if (!handle) {

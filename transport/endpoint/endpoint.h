@@ -120,7 +120,7 @@ skn_status_t skn_endpoint_send(skn_endpoint_t *endpoint, uint32_t peer,
 
 /* The kinds of events. A(NAME, has a sentence, meaning). */
 #define SKN_ARRIVALS(A)                                                        \
-    A(FRAGMENT, 0, "a fragment came in")                                       \
+    A(FRAGMENT, 0, "a fragment arrived")                                       \
     A(CONNECTED, 0, "our connection to the peer is open; sends may begin")     \
     A(DISCONNECTED, 0, "our connection to the peer ended; dialling again")     \
     A(ROOM, 0, "a send that was SKN_BUSY may be tried again")                  \
@@ -167,7 +167,7 @@ bool skn_endpoint_take(skn_endpoint_t *endpoint, skn_endpoint_event_t *arrival);
     C(handshakes_failed_here, "refused here: no CURVE, garbage, or too slow")  \
     C(refusals, "our key was refused by a peer")                               \
     C(handshakes_failed_there, "our handshake with a peer failed")             \
-    C(malformed, "dropped: not two frames behind the routing id")              \
+    C(malformed, "dropped: not two frames after the routing id")               \
     C(too_large, "dropped: a frame over its limit")                            \
     C(unknown_key, "dropped: from a connection without a peer's key")          \
     C(connections_empty, "opened by others and ended without a fragment")      \

@@ -29,7 +29,7 @@
       "install the same version of Skein on both")                             \
     R(RUN, 2, SKN_BAD_CONFIG, "belongs to another run",                        \
       "it belongs to another run",                                             \
-      "stop what is left of the other run, or start both nodes again")         \
+      "stop the nodes of the other run, or start both nodes again")            \
     R(CONFIG, 3, SKN_BAD_CONFIG, "runs another config",                        \
       "it runs another config", "start both with the same file")               \
     R(SCHEMAS, 4, SKN_BAD_CONFIG, "knows other messages",                      \

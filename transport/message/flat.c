@@ -43,7 +43,7 @@ skn_wire_split(const void *flat, size_t flat_bytes, skn_wire_t *wire,
     }
     if (left > 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%zu flat bytes behind the last frame", left);
+                        "%zu flat bytes after the last frame", left);
     wire->frame_count = start[0];
     return SKN_OK;
 }

@@ -72,7 +72,7 @@ read_token(const uint8_t *bytes, size_t byte_count, size_t *offset,
     size_t start = *offset;
     if (start >= byte_count)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "header: cut off after %zu bytes", byte_count);
+                        "header: truncated after %zu bytes", byte_count);
     *token = token_of(bytes[start]);
     if (token->extension)
         return skn_fail(error, SKN_BAD_MESSAGE,
@@ -85,7 +85,7 @@ read_token(const uint8_t *bytes, size_t byte_count, size_t *offset,
     size_t at = start + 1;
     if (token->length_bytes > byte_count - at)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "header: cut off after %zu bytes", byte_count);
+                        "header: truncated after %zu bytes", byte_count);
     uint64_t length = 0;
     for (uint8_t k = 0; k < token->length_bytes; k++)
         length = length << 8 | bytes[at++];

@@ -411,7 +411,7 @@ skn_tunnels_start(skn_tunnels_t *tunnels, const char *router,
     char address[SKN_ADDRESS_BYTES];
     skn_address_to_dial(router, address);
     if (!skn_byte_socket_find(address, &tunnels->router_at))
-        return skn_fail(error, SKN_INTERNAL, "no way to %s", address);
+        return skn_fail(error, SKN_INTERNAL, "no route to %s", address);
     int code = skn_thread_start(&tunnels->thread, NULL, thread_main, tunnels);
     tunnels->has_thread = code == 0;
     return code == 0 ? SKN_OK

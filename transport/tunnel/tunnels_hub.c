@@ -237,7 +237,7 @@ skn_hub_take(skn_tunnels_t *tunnels)
     if (!skn_control_take(tunnels->hub, &arrival))
         return false;
     if (arrival.kind == SKN_CONTROL_STRANGER)
-        (void)skn_tunnels_say(tunnels, "at the line of tunnels: %.*s",
+        (void)skn_tunnels_say(tunnels, "at the listener of tunnels: %.*s",
                               (int)arrival.frame.bytes,
                               (const char *)arrival.frame.at);
     else if (arrival.kind == SKN_CONTROL_LOST)

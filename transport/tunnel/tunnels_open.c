@@ -120,7 +120,7 @@ open_line(skn_tunnels_t *tunnels, skn_error_t *error)
     return skn_byte_socket_find(skn_control_address(tunnels->hub),
                                 &tunnels->hub_at)
                ? SKN_OK
-               : skn_fail(error, SKN_INTERNAL, "no way to a hub's line");
+               : skn_fail(error, SKN_INTERNAL, "no route to the hub");
 }
 
 static skn_status_t

@@ -320,9 +320,10 @@ Test(actor, who_does_not_handle_the_clock_may_not_ask_for_it)
 {
     flow_actors(&flow, &deaf, 1, 0, 0);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_USAGE);
-    cr_expect_str_eq(error.text,
-                     "deaf.0 (in its start) asks for the clock and does not "
-                     "handle it");
+    cr_expect_str_eq(
+        error.text,
+        "deaf.0 (in its start) asks for the clock, but has no handler of "
+        "'clock'");
 }
 
 /* --- failure and restart ------------------------------------------------- */

@@ -161,7 +161,7 @@ Test(report, the_table_has_a_line_for_each)
             continue;
         }
         if (line[0] == '(') { /* what the columns mean ends the table */
-            cr_expect(strstr(rest, "parts of the others)\n"), "%s", rest);
+            cr_expect(strstr(rest, "contained in the others)\n"), "%s", rest);
             break;
         }
         cr_expect_geq(strlen(line), 90, "%s", line);

@@ -144,7 +144,8 @@ Test(up_command, a_folder_that_is_gone_is_told)
     cr_assert_eq(rmdir(folder), 0);
     cr_expect_neq(cli_up_command(&call, &local, &node, &command, &error),
                   SKN_OK);
-    cr_expect_str_eq(error.text, "no command line: No such file or directory");
+    cr_expect_str_eq(error.text,
+                     "cannot make a command line: No such file or directory");
     cli_up_command_fini(&command);
 }
 

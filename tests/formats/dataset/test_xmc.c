@@ -362,12 +362,12 @@ expect_packed(size_t (*pack)(const char *, unsigned char *, size_t),
 
 Test(xmc, gzip_is_read_and_a_cut_is_noticed_at_every_byte)
 {
-    expect_packed(gzip_pack, "f.txt: the gzip data is cut off");
+    expect_packed(gzip_pack, "f.txt: the gzip data is truncated");
 }
 
 Test(xmc, zstd_is_read_and_a_cut_is_noticed_at_every_byte)
 {
-    expect_packed(zstd_pack, "f.txt: the zstd data is cut off");
+    expect_packed(zstd_pack, "f.txt: the zstd data is truncated");
 }
 
 Test(xmc, several_packed_parts_are_one_text)

@@ -262,8 +262,8 @@ Test(nodes, refuses_a_via_that_leads_nowhere)
         "nodes:\n" KEYED_A
         "  - { name: c, address: 'tcp://127.0.0.1:7002', via: a, "
         "key: c.key }\n",
-        "n:3:54: node 'c' has both an address and 'via'; 'via' is for a "
-        "node that nobody can dial\n");
+        "n:3:54: node 'c' has both an address and 'via'; 'via' is for a node "
+        "that cannot be dialled\n");
 }
 
 Test(nodes, refuses_nodes_without_an_address_among_nodes_without_keys)

@@ -90,11 +90,11 @@ Test(model_rules, a_key_that_has_its_default_may_stand_anywhere)
     EXPECT(SAMPLER, rules);
 }
 
-Test(model_rules, a_batch_needs_something_to_tell_labels_from)
+Test(model_rules, a_batch_needs_negatives)
 {
 #define NOTHING(column)                                                        \
-    "m.yaml:7:" column ": there would be nothing to tell labels from: 'rows' " \
-    "is 0 and 'labels' is false; set 'rows', or leave 'labels' true\n"
+    "m.yaml:7:" column ": labels would have no negatives: 'rows' is 0 and "    \
+    "'labels' is false; set 'rows', or leave 'labels' true\n"
     static const rule_t rules[] = {
         { "kind: uniform, rows: 0, labels: false", NOTHING("39") },
         { "kind: simhash, rows: 0, labels: false", NOTHING("39") },

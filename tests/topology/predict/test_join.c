@@ -229,8 +229,8 @@ Test(join, networks_of_another_kind_are_refused)
     static const trained_fixture_t other[] = { { .dense = true },
                                                { .one_vs_all = true },
                                                { .raw = true } };
-    static const char *const words[] = { "other layers", "other loss",
-                                         "other data.normalize" };
+    static const char *const words[] = { "differ in layers", "differ in loss",
+                                         "differ in data.normalize" };
     for (size_t k = 0; k < 3; k++) {
         make(&whole, &(trained_fixture_t){ 0 }, 2);
         trained_remove(&whole.network[1]);

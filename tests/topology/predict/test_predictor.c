@@ -359,7 +359,7 @@ expect_overflow(trained_fixture_t *fixture, bool index)
     cr_expect_eq(
         skn_predictor_best(predictor, &points, K, label, score, &error),
         SKN_BAD_DATA);
-    cr_expect(strcmp(error.text, "point 1: its sums are not finite") == 0 ||
+    cr_expect(strcmp(error.text, "point 1: its logits are not finite") == 0 ||
                   strcmp(error.text, "point 2: the values of feature 3 add up "
                                      "to more than a float can hold") == 0,
               "%s", error.text);

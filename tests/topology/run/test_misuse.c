@@ -367,7 +367,7 @@ static const struct {
       message_without_counts },
     { "post_null", "skn_actor_post: the message is NULL", post_null },
     { "send_null", "skn_actor_send: the message is NULL", send_null },
-    { "clock_not_handled", "asks for the clock and does not handle it",
+    { "clock_not_handled", "asks for the clock, but has no handler of 'clock'",
       clock_not_handled },
     { "tell_null", "skn_actor_send_event: the format is NULL", tell_null },
     { "tell_words",

@@ -242,7 +242,7 @@ Test(resume_find, a_broken_run_file_is_told)
     cr_assert_eq(truncate(path, 10), 0);
     cr_expect_eq(skn_resume_from(run_path, &newest, &resume, &error),
                  SKN_BAD_DATA);
-    cr_expect(strstr(error.text, "is cut short: it has 10 bytes"), "%s",
+    cr_expect(strstr(error.text, "is truncated: it has 10 bytes"), "%s",
               error.text);
     skn_resume_fini(&resume);
 }

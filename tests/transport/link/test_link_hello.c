@@ -110,8 +110,7 @@ Test(link_hello, another_run_is_told_at_both_ends)
     pair.options[1].run[5]++;
     expect_misfit(&pair, "node 'b' belongs to another run",
                   "node 'a' refused the link: it belongs to another run",
-                  "stop what is left of the other run, or start both nodes "
-                  "again");
+                  "stop the nodes of the other run, or start both nodes again");
 }
 
 Test(link_hello, a_restart_is_told_at_both_ends)

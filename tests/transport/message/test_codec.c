@@ -151,7 +151,7 @@ Test(codec, the_number_of_frames_is_fixed)
 
 Test(codec, headers_of_the_wrong_form_are_refused)
 {
-    expect_header_refused("", 0, 12, "header: cut off after 0 bytes");
+    expect_header_refused("", 0, 12, "header: truncated after 0 bytes");
     expect_header_refused("\x03", 1, 12, "the header is not an array");
     expect_header_refused("\x90", 1, 12, "the header is not an array");
     expect_header_refused("\x94\xa1x\5\5\x91\3", 7, 12,

@@ -51,7 +51,7 @@ Test(flat, broken_flat_bytes_are_sentences)
     expect_no_split("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0a", 17,
                     "frame 0: 2 bytes announced, 1 left");
     expect_no_split("\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0ab", 18,
-                    "1 flat bytes behind the last frame");
+                    "1 flat bytes after the last frame");
     expect_no_split(
         "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
         "a",

@@ -73,16 +73,16 @@ Test(walk, one_value_of_every_type_passes)
 
 Test(walk, broken_headers_say_where_and_why)
 {
-    expect_text((const uint8_t *)"", 0, "header: cut off after 0 bytes");
+    expect_text((const uint8_t *)"", 0, "header: truncated after 0 bytes");
     expect_text(BYTES(0xce, 1, 2, 3),
                 "header byte 0: 4 bytes announced, 3 bytes left");
-    expect_text(BYTES(0xdb, 1, 2), "header: cut off after 3 bytes");
+    expect_text(BYTES(0xdb, 1, 2), "header: truncated after 3 bytes");
     expect_text(BYTES(0xc1), "header byte 0: 0xc1 is not valid msgpack");
     expect_text(BYTES(0x92, 1, 0xc1), "header byte 2: 0xc1 is not valid "
                                       "msgpack");
     expect_text(BYTES(0x92, 1),
                 "header byte 0: 2 values announced, 1 bytes left");
-    expect_text(BYTES(0x92, 0xa1, 'x'), "header: cut off after 3 bytes");
+    expect_text(BYTES(0x92, 0xa1, 'x'), "header: truncated after 3 bytes");
     expect_text(BYTES(1, 2, 3), "header: 2 bytes after its end");
     expect_text(BYTES(0x81, 1),
                 "header byte 0: 2 values announced, 1 bytes left");

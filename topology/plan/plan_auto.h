@@ -8,6 +8,9 @@
 
 #include "topology/plan/plan.h"
 
+/* About 4 million samples in all, and 1,000 batches: rates and widths of
+ * shorter runs are scaled from this. */
+int64_t skn_plan_usual_epochs(double points, int64_t batch_rows);
 /* Chooses batch size, epochs, optimizer, rate and the number of networks. */
 void skn_plan_auto_train(const skn_plan_data_t *data, skn_model_t *model,
                          skn_reasons_t *reasons);

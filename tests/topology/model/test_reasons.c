@@ -1,6 +1,7 @@
 /* test_reasons.c - tests that each value that `auto` chose has a reason, and no
  * other has. Covers topology/model/reasons.c, topology/plan/plan_auto.c,
- * topology/plan/plan_auto_formats.c and cli/base/auto_report.c.
+ * topology/plan/plan_auto_layers.c, topology/plan/plan_auto_formats.c,
+ * topology/plan/traits.c and cli/base/auto_report.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/auto_report.h"
 #include "tests/support/model_fixture.h"

@@ -36,6 +36,15 @@
 #define SKN_LOSS_NAMES(C)                                                      \
     C(LOSS_SOFTMAX, softmax) C(LOSS_ONE_VS_ALL, one_vs_all)
 #define SKN_WEIGHT_NAMES(C) C(WEIGHTS_F32, f32) C(WEIGHTS_BF16, bf16)
+/* Samplers (actors/samplers), by the keys that they take: no other, those of a
+ * draw, and those of a draw and an index. */
+#define SKN_FULL_SAMPLERS(C) C(SAMPLER_EXACT, exact)
+#define SKN_RANDOM_SAMPLERS(C)                                                 \
+    C(SAMPLER_UNIFORM, uniform) C(SAMPLER_LOG_UNIFORM, log_uniform)
+#define SKN_INDEXED_SAMPLERS(C)                                                \
+    C(SAMPLER_SIMHASH, simhash) C(SAMPLER_DWTA, dwta)
+#define SKN_SAMPLER_NAMES(C)                                                   \
+    SKN_FULL_SAMPLERS(C) SKN_RANDOM_SAMPLERS(C) SKN_INDEXED_SAMPLERS(C)
 #define SKN_ORDERS(C) C(ORDER_FIXED, fixed) C(ORDER_FREE, free)
 #define SKN_REDUCTIONS(C) C(REDUCTION_FAST, fast) C(REDUCTION_FIXED, fixed)
 #define SKN_MERGING_NAMES(C) C(MERGING_EARLY, early) C(MERGING_LATE, late)

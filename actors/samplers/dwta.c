@@ -17,6 +17,7 @@ builder_open(const skn_sampler_options_t *options, const skn_rows_t *rows,
 }
 
 static const skn_index_kind_t index_kind = {
+    .function_bits = SKN_HASH_DWTA_BITS,
     .open = builder_open,
     .close = skn_tables_builder_close,
     .change = skn_tables_change,
@@ -28,6 +29,7 @@ const skn_sampler_kind_t skn_sampler_dwta = {
     .name = "dwta",
     .help = "draws rows that share a sample's greatest coordinates, and "
             "uniform ones",
+    .row_bytes = SKN_TABLES_ROW_BYTES,
     .open = dwta_open,
     .close = skn_tables_close,
     .draw = skn_tables_draw,

@@ -14,6 +14,10 @@
 #define SKN_KEY_BITS_MAX 20u
 /* Vectors that are hashed at a time: their codes stay in cache. */
 #define SKN_HASH_ROWS 64u
+/* Bits of the code of one function: a side of a plane, and the position in a
+ * bin of 8. */
+#define SKN_HASH_SIMHASH_BITS 1u
+#define SKN_HASH_DWTA_BITS 3u
 
 typedef struct skn_hash skn_hash_t;
 

@@ -122,7 +122,7 @@ dwta_codes(skn_hash_t *hash, const skn_matrix_t *x, uint32_t count)
 
 const skn_hash_family_t skn_hash_dwta = {
     .name = "dwta",
-    .code_bits = 3,
+    .code_bits = SKN_HASH_DWTA_BITS,
     .functions_default = 6,
     .open = dwta_open,
     .codes = dwta_codes,

@@ -81,7 +81,7 @@ simhash_codes(skn_hash_t *hash, const skn_matrix_t *x, uint32_t count)
 
 const skn_hash_family_t skn_hash_simhash = {
     .name = "simhash",
-    .code_bits = 1,
+    .code_bits = SKN_HASH_SIMHASH_BITS,
     .functions_default = 9,
     .open = simhash_open,
     .codes = simhash_codes,

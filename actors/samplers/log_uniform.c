@@ -281,6 +281,8 @@ log_uniform_chance(const void *opaque, const skn_sampler_query_t *query,
 const skn_sampler_kind_t skn_sampler_log_uniform = {
     .name = "log_uniform",
     .help = "draws rows by the rank of their frequency, and the labels",
+    .needs_frequency = true,
+    .row_bytes = sizeof(uint64_t) + sizeof(float), /* until, weight */
     .open = log_uniform_open,
     .close = log_uniform_close,
     .draw = log_uniform_draw,

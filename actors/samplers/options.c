@@ -47,7 +47,7 @@ skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
     const char *train = skn_actor_option_text(actor, "train");
     skn_sampler_options_t own = *options;
     skn_dataset_t *dataset = NULL;
-    if (kind == &skn_sampler_log_uniform && train[0]) {
+    if (kind->needs_frequency && train[0]) {
         skn_data_t data = {
             .normalize = skn_actor_option_text(actor, "normalize"),
             .cache = skn_actor_option_text(actor, "cache"),

@@ -24,7 +24,7 @@
     { "bits", SKN_OPTION_INT, "0", 0, 30, NULL,                                \
       "hash functions per table; 0: 9 for simhash, 6 for dwta" },              \
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
-      "log_uniform: training file, for the frequencies of labels" },           \
+      "training file, for draws by the frequency of labels" },                 \
     SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),                   \
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
       "path of that file's binary copy, auto or none" },                       \

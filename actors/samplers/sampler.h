@@ -27,6 +27,7 @@
 #define ACTORS_SAMPLERS_SAMPLER_H
 
 #include "actors/protocol/messages.h"
+#include "actors/protocol/settings.h"
 #include "actors/rows/rows.h"
 #include "skein/error.h"
 
@@ -44,8 +45,9 @@ typedef struct skn_sampler_options {
     uint64_t tail;       /* even draws of an indexed sampler, over all shards */
     double weight_cap;   /* of c; 0: none */
     uint32_t tables, bits;
-    const uint32_t *frequency; /* [labels] training points of each; or NULL.
-                                * Only open reads it */
+    const uint32_t *frequency; /* [labels] training points of each; NULL unless
+                                * the kind needs_frequency. Only open reads
+                                * it */
 } skn_sampler_options_t;
 
 /* The input of a draw. */
@@ -111,6 +113,8 @@ uint64_t skn_sampler_share(const skn_sampler_options_t *options,
 /* The functions by which the actor with a copy of the rows builds an index. A
  * builder has the type of its kind: what open returns. */
 typedef struct skn_index_kind {
+    /* Bits of a bucket's number that each of the `bits` functions gives. */
+    uint32_t function_bits;
     /* `rows` is the copy, f32, [row_count][H + 1]; it changes between calls,
      * and outlives the builder. NULL and a filled `error`. */
     void *(*open)(const skn_sampler_options_t *options, const skn_rows_t *rows,
@@ -131,6 +135,8 @@ typedef struct skn_index_kind {
 typedef struct skn_sampler_kind {
     const char *name; /* NULL ends a list */
     const char *help;
+    bool needs_frequency; /* open reads `frequency` of the options */
+    uint32_t row_bytes;   /* memory that it keeps for each row, for the plan */
     /* NULL and a filled `error` if the options are not compatible. `options` is
      * copied; the kernels outlive the sampler. */
     void *(*open)(const skn_sampler_options_t *options, skn_error_t *error);
@@ -149,13 +155,13 @@ typedef struct skn_sampler_kind {
                           skn_error_t *error);
 } skn_sampler_kind_t;
 
-extern const skn_sampler_kind_t skn_sampler_exact;
-extern const skn_sampler_kind_t skn_sampler_uniform;
-extern const skn_sampler_kind_t skn_sampler_log_uniform;
-extern const skn_sampler_kind_t skn_sampler_simhash;
-extern const skn_sampler_kind_t skn_sampler_dwta;
+/* skn_sampler_exact, skn_sampler_uniform, ...: each in the file of its name. */
+#define SKN_SAMPLER_DECLARE(NAME, word)                                        \
+    extern const skn_sampler_kind_t skn_sampler_##word;
+SKN_SAMPLER_NAMES(SKN_SAMPLER_DECLARE)
 
-/* All of them, and by name (NULL: unknown). */
+/* All of them, in the order of SKN_SAMPLER_NAMES, and by name (NULL:
+ * unknown). */
 extern const skn_sampler_kind_t *const skn_samplers[];
 const skn_sampler_kind_t *skn_sampler_find(const char *name);
 

@@ -124,9 +124,9 @@ skn_sampler_share(const skn_sampler_options_t *options, uint64_t total)
                       (double)labels);
 }
 
+#define SAMPLER_AT(NAME, word) &skn_sampler_##word,
 const skn_sampler_kind_t *const skn_samplers[] = {
-    &skn_sampler_exact,   &skn_sampler_uniform, &skn_sampler_log_uniform,
-    &skn_sampler_simhash, &skn_sampler_dwta,    NULL,
+    SKN_SAMPLER_NAMES(SAMPLER_AT) NULL,
 };
 
 const skn_sampler_kind_t *

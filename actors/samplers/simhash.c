@@ -17,6 +17,7 @@ builder_open(const skn_sampler_options_t *options, const skn_rows_t *rows,
 }
 
 static const skn_index_kind_t index_kind = {
+    .function_bits = SKN_HASH_SIMHASH_BITS,
     .open = builder_open,
     .close = skn_tables_builder_close,
     .change = skn_tables_change,
@@ -27,6 +28,7 @@ static const skn_index_kind_t index_kind = {
 const skn_sampler_kind_t skn_sampler_simhash = {
     .name = "simhash",
     .help = "draws rows on a sample's side of random planes, and uniform ones",
+    .row_bytes = SKN_TABLES_ROW_BYTES,
     .open = simhash_open,
     .close = skn_tables_close,
     .draw = skn_tables_draw,

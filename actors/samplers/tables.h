@@ -22,6 +22,10 @@
 
 #include "actors/samplers/hash.h"
 
+/* q, row and weight, which a sampler keeps for each row (tables.c). */
+#define SKN_TABLES_ROW_BYTES                                                   \
+    (uint32_t)(sizeof(double) + sizeof(uint32_t) + sizeof(float))
+
 /* The functions of a sampler that hashes with `family`. */
 void *skn_tables_open(const skn_hash_family_t *family,
                       const skn_sampler_options_t *options, skn_error_t *error);

@@ -7,6 +7,32 @@
 #include "tests/support/head_fixture.h"
 #include "tests/support/sampler_fixture.h"
 
+/* --- the lists ------------------------------------------------------------ */
+
+static void
+expect_kind(size_t k, const char *name, bool has_index)
+{
+    const skn_sampler_kind_t *kind = skn_samplers[k];
+    cr_assert(kind, "no kind for %s", name);
+    cr_expect_str_eq(kind->name, name);
+    cr_expect_eq(kind->index != NULL, has_index, "%s", name);
+    cr_expect_eq(kind->adopt != NULL, has_index, "%s", name);
+    cr_expect(!has_index || kind->index->function_bits > 0, "%s", name);
+}
+
+Test(contract_samplers, kinds_are_what_their_lists_say)
+{
+    size_t k = 0;
+#define C(NAME, word) expect_kind(k++, #word, false);
+    SKN_FULL_SAMPLERS(C)
+    SKN_RANDOM_SAMPLERS(C)
+#undef C
+#define C(NAME, word) expect_kind(k++, #word, true);
+    SKN_INDEXED_SAMPLERS(C)
+#undef C
+    cr_expect_null(skn_samplers[k]);
+}
+
 /* --- shape of a selection ------------------------------------------------- */
 
 static bool
@@ -449,7 +475,8 @@ Test(contract_samplers, the_softmax_partition_is_right_on_average)
 
 /* --- layouts -------------------------------------------------------------- */
 
-/* Which rows of the whole layer are drawn, with their weights. */
+/* Which rows of the whole layer are drawn, with their weights. With an index, a
+ * shard draws from its own buckets: only the draws before it are compared. */
 static void
 draw_layout(const world_t *world, const skn_sampler_kind_t *kind,
             uint64_t draws, uint32_t shards, double *weight)
@@ -479,9 +506,8 @@ Test(contract_samplers, shards_draw_the_same_rows_in_every_layout)
     double whole[203], parts[203];
     world_init(&world, 3, 2);
     for (size_t d = 0; d < sizeof(draws) / sizeof(draws[0]); d++)
-        for (int k = 0; k < 2; k++) {
-            const skn_sampler_kind_t *kind =
-                k ? &skn_sampler_log_uniform : &skn_sampler_uniform;
+        for (size_t k = 0; skn_samplers[k]; k++) {
+            const skn_sampler_kind_t *kind = skn_samplers[k];
             draw_layout(&world, kind, draws[d], 1, whole);
             for (uint32_t shards = 2; shards <= 7; shards++) {
                 draw_layout(&world, kind, draws[d], shards, parts);

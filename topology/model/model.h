@@ -35,7 +35,7 @@ typedef enum skn_weights {
     SKN_WEIGHTS(SKN_CHOICE_ENUM)
 } skn_weights_t;
 typedef enum skn_sampler_choice {
-    SKN_SAMPLERS(SKN_CHOICE_ENUM) SKN_SAMPLER_COUNT
+    SKN_SAMPLERS(SKN_CHOICE_ENUM)
 } skn_sampler_choice_t;
 typedef enum skn_order {
     SKN_ORDERS(SKN_CHOICE_ENUM)

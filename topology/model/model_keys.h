@@ -37,13 +37,7 @@
 #define SKN_ACTIVATIONS(C) C(ACTIVATION_RELU, relu)
 #define SKN_LOSSES(C) C(LOSS_AUTO, auto) SKN_LOSS_NAMES(C)
 #define SKN_WEIGHTS(C) C(WEIGHTS_AUTO, auto) SKN_WEIGHT_NAMES(C)
-#define SKN_SAMPLERS(C)                                                        \
-    C(SAMPLER_AUTO, auto)                                                      \
-    C(SAMPLER_EXACT, exact)                                                    \
-    C(SAMPLER_UNIFORM, uniform)                                                \
-    C(SAMPLER_LOG_UNIFORM, log_uniform)                                        \
-    C(SAMPLER_SIMHASH, simhash)                                                \
-    C(SAMPLER_DWTA, dwta)
+#define SKN_SAMPLERS(C) C(SAMPLER_AUTO, auto) SKN_SAMPLER_NAMES(C)
 #define SKN_MERGINGS(C) C(MERGING_AUTO, auto) SKN_MERGING_NAMES(C)
 #define SKN_PRECISIONS(C) C(PRECISION_AUTO, auto) SKN_PRECISION_NAMES(C)
 #define SKN_OPTIMIZERS(C) C(OPTIMIZER_AUTO, auto) SKN_OPTIMIZER_NAMES(C)

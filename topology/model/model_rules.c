@@ -14,9 +14,9 @@
 #include "transport/socket/keys.h"
 
 #define BIT(kind) (1u << (kind))
-#define RANDOM (BIT(SKN_SAMPLER_UNIFORM) | BIT(SKN_SAMPLER_LOG_UNIFORM))
-#define HASHED (BIT(SKN_SAMPLER_SIMHASH) | BIT(SKN_SAMPLER_DWTA))
-#define SAMPLED (BIT(SKN_SAMPLER_AUTO) | RANDOM | HASHED)
+#define OR_BIT(NAME, word) | BIT(SKN_##NAME)
+#define INDEXED (0u SKN_INDEXED_SAMPLERS(OR_BIT))
+#define SAMPLED (BIT(SKN_SAMPLER_AUTO) SKN_RANDOM_SAMPLERS(OR_BIT) | INDEXED)
 
 /* The kinds for which a key has a meaning; a key without an entry has one for
  * all kinds. */
@@ -26,10 +26,10 @@ typedef struct meaning {
 } meaning_t;
 
 static const meaning_t sampler_meanings[] = {
-    { "rows", SAMPLED },        { "labels", SAMPLED },
-    { "weight_cap", SAMPLED },  { "tables", HASHED },
-    { "bits", HASHED },         { "refresh_batches", HASHED },
-    { "uniform_rows", HASHED }, { NULL, 0 },
+    { "rows", SAMPLED },         { "labels", SAMPLED },
+    { "weight_cap", SAMPLED },   { "tables", INDEXED },
+    { "bits", INDEXED },         { "refresh_batches", INDEXED },
+    { "uniform_rows", INDEXED }, { NULL, 0 },
 };
 #define ADAM BIT(SKN_OPTIMIZER_ADAM)
 #define ADAGRAD BIT(SKN_OPTIMIZER_ADAGRAD)
@@ -124,7 +124,7 @@ check_meanings(const skn_section_t *section, const meaning_t *meanings,
 static bool
 sampler_has_index(const skn_model_sampler_t *sampler)
 {
-    return (BIT(sampler->kind) & (HASHED | BIT(SKN_SAMPLER_AUTO))) != 0;
+    return (BIT(sampler->kind) & (INDEXED | BIT(SKN_SAMPLER_AUTO))) != 0;
 }
 
 static void
@@ -151,10 +151,12 @@ check_output(const skn_model_layer_t *layer, const skn_node_t *node,
                                           "softmax'");
     }
     if (layer->index_lag != SKN_AUTO && !sampler_has_index(sampler)) {
+        char kinds[128];
+        list_kinds(SKN_CHOICES(SKN_SAMPLERS), INDEXED, kinds, sizeof(kinds));
         (void)skn_problems_add(problems, skn_rules_mark(node, "index_lag"),
                                "'index_lag' has no effect with a sampler that "
                                "has no index");
-        (void)skn_problems_hint(problems, "it is for simhash, dwta");
+        (void)skn_problems_hint(problems, "it is for %s", kinds);
     }
 }
 

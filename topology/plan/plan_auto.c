@@ -531,9 +531,8 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
         note(part, "kind", why);
     }
     bool dwta = sampler->kind == SKN_SAMPLER_DWTA;
-    bool has_hashes = sampler->kind == SKN_SAMPLER_SIMHASH || dwta;
     resolve_rows(data, batch_rows, sampler, part);
-    if (has_hashes) {
+    if (skn_plan_has_index(sampler)) {
         (void)decide(part, "tables", &sampler->tables, 50, "the default");
         (void)decide(part, "bits", &sampler->bits,
                      dwta ? auto_dwta_bits(data) : 9,
@@ -549,8 +548,9 @@ resolve_sampler(const skn_plan_data_t *data, int64_t batch_rows,
 bool
 skn_plan_has_index(const skn_model_sampler_t *sampler)
 {
-    return sampler->kind == SKN_SAMPLER_SIMHASH ||
-           sampler->kind == SKN_SAMPLER_DWTA;
+#define OR_IS(NAME, word) || sampler->kind == SKN_##NAME
+    return false SKN_INDEXED_SAMPLERS(OR_IS);
+#undef OR_IS
 }
 
 /* --- layers --------------------------------------------------------------- */

@@ -1,17 +1,17 @@
 /* plan_memory.c - estimates the memory of a plan's actors, in all and on each
  * node.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <math.h>
 
 #include "actors/rows/rows.h"
+#include "actors/samplers/sampler.h"
 #include "actors/output/strips.h"
 #include "topology/plan/plan_internal.h"
 #include "actors/predict/ranker.h"
 
 /* Tables and activations of the runtime itself. */
 #define BASE_BYTES ((uint64_t)96 << 20)
-/* Bits of one hash function of dwta (hash_dwta.c): the place in a bin of 8. */
-#define DWTA_CODE_BITS 3
 
 static skn_rows_kind_t
 rows_kind(const skn_model_t *model, size_t number)
@@ -83,15 +83,21 @@ hard_draws(const skn_model_sampler_t *sampler, double rows, double batch)
     return skn_plan_has_index(sampler) ? batch * rows : 0.0;
 }
 
+static const skn_sampler_kind_t *
+sampler_kind(const skn_model_sampler_t *sampler)
+{
+    assert(sampler->kind != SKN_SAMPLER_AUTO);
+    return skn_samplers[sampler->kind - 1];
+}
+
 /* Numbers, of 4 bytes each, in the tables of one index over `rows` rows, as
  * they are built and sent (tables.h). */
 static double
 index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
 {
     double tables = (double)known(sampler->tables);
-    int bits = (int)known(sampler->bits);
-    if (sampler->kind == SKN_SAMPLER_DWTA)
-        bits *= DWTA_CODE_BITS;
+    int bits = (int)(known(sampler->bits) *
+                     sampler_kind(sampler)->index->function_bits);
     return tables * (2.0 * rows + shards * ldexp(1.0, bits));
 }
 
@@ -100,9 +106,10 @@ index_numbers(const skn_model_sampler_t *sampler, double rows, double shards)
 static double
 sampler_bytes(const skn_model_sampler_t *sampler, double rows, double shards)
 {
+    double bytes = sampler_kind(sampler)->row_bytes * rows;
     if (skn_plan_has_index(sampler))
-        return 16.0 * rows + 3.0 * 4.0 * index_numbers(sampler, rows, shards);
-    return sampler->kind == SKN_SAMPLER_LOG_UNIFORM ? 12.0 * rows : 0.0;
+        bytes += 3.0 * 4.0 * index_numbers(sampler, rows, shards);
+    return bytes;
 }
 
 /* Memory that the output shards on a node keep by row, beside the rows: the

@@ -9,6 +9,7 @@
 #include "topology/model/model_tables.h"
 
 #define CONFIGS "configs/"
+#define LISTED(NAME, word) ", " #word
 
 static skn_model_t *
 read_file(const char *path, const char *const *overrides, size_t count)
@@ -522,12 +523,13 @@ static const golden_t layer_mistakes[] = {
       "'units'?\n" },
     { LAYERS("[ { name: h }, { name: o, sampler: { kind: unifrm } } ]"),
       "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
-      "of auto, exact, uniform, log_uniform, simhash, dwta, found "
-      "'unifrm'; did you mean 'uniform'?\n" },
+      "of auto" SKN_SAMPLER_NAMES(
+          LISTED) ", found "
+                  "'unifrm'; did you mean 'uniform'?\n" },
     { LAYERS("[ { name: h }, { name: o, sampler: { kind: cluster } } ]"),
       "m.yaml:3:61: option 'kind' of the sampler of layer 'o' must be one "
-      "of auto, exact, uniform, log_uniform, simhash, dwta, found "
-      "'cluster'\n" },
+      "of auto" SKN_SAMPLER_NAMES(LISTED) ", found "
+                                          "'cluster'\n" },
     { LAYERS("[ { name: h } ]"),
       "m.yaml:3:18: a model has at least a hidden and an output layer, "
       "found 1; for example: layers: [{ name: hidden }, { name: output "

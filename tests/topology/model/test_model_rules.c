@@ -42,35 +42,38 @@ expect_rules(const char *format, const rule_t *rules, size_t count)
 #define LAYER                                                                  \
     "skein: 1\ndata: { train: t }\nmodel:\n  layers:\n"                        \
     "    - { name: h }\n    - { name: o, % }\n"
+/* The kinds with an index, and those that draw. */
+#define INDEXED "simhash, dwta"
+#define SAMPLED "uniform, log_uniform, " INDEXED
 #define TRAIN FIXTURE "train: { % }\n"
 
 Test(model_rules, a_key_that_means_nothing_for_the_sampler_is_refused)
 {
     static const rule_t rules[] = {
         { "kind: uniform, rows: 10, tables: 50",
-          "m.yaml:7:51: 'tables' has no effect with kind 'uniform'; it is for "
-          "simhash, dwta\n" },
+          "m.yaml:7:51: 'tables' has no effect with kind 'uniform'; it is "
+          "for " INDEXED "\n" },
         { "kind: uniform, bits: 9",
-          "m.yaml:7:39: 'bits' has no effect with kind 'uniform'; it is for "
-          "simhash, dwta\n" },
+          "m.yaml:7:39: 'bits' has no effect with kind 'uniform'; it is "
+          "for " INDEXED "\n" },
         { "kind: log_uniform, refresh_batches: 9",
           "m.yaml:7:54: 'refresh_batches' has no effect with "
-          "kind 'log_uniform'; it is for simhash, dwta\n" },
+          "kind 'log_uniform'; it is for " INDEXED "\n" },
         { "kind: uniform, uniform_rows: 9",
           "m.yaml:7:47: 'uniform_rows' has no effect with kind 'uniform'; it "
-          "is for simhash, dwta\n" },
+          "is for " INDEXED "\n" },
         { "kind: exact, rows: 9",
-          "m.yaml:7:37: 'rows' has no effect with kind 'exact'; it is for "
-          "uniform, log_uniform, simhash, dwta\n" },
+          "m.yaml:7:37: 'rows' has no effect with kind 'exact'; it is "
+          "for " SAMPLED "\n" },
         { "kind: exact, labels: false",
-          "m.yaml:7:39: 'labels' has no effect with kind 'exact'; it is for "
-          "uniform, log_uniform, simhash, dwta\n" },
+          "m.yaml:7:39: 'labels' has no effect with kind 'exact'; it is "
+          "for " SAMPLED "\n" },
         { "kind: exact, weight_cap: 2",
           "m.yaml:7:43: 'weight_cap' has no effect with kind 'exact'; it is "
-          "for uniform, log_uniform, simhash, dwta\n" },
+          "for " SAMPLED "\n" },
         { "tables: 3",
-          "m.yaml:7:26: 'tables' has no effect with kind 'auto'; it is for "
-          "simhash, dwta\n" },
+          "m.yaml:7:26: 'tables' has no effect with kind 'auto'; it is "
+          "for " INDEXED "\n" },
     };
     EXPECT(SAMPLER, rules);
 }
@@ -138,7 +141,7 @@ Test(model_rules, an_index_lag_needs_an_index)
     static const rule_t rules[] = {
         { "index_lag: 4, sampler: { kind: uniform }",
           "m.yaml:6:29: 'index_lag' has no effect with a sampler that has "
-          "no index; it is for simhash, dwta\n" },
+          "no index; it is for " INDEXED "\n" },
         { "index_lag: 4", "" },
         { "index_lag: auto, sampler: { kind: uniform }", "" },
         { "index_lag: 4, sampler: { kind: dwta }", "" },

@@ -30,7 +30,8 @@
     F(R, U64, version, ALWAYS, "of this protocol")                             \
     F(R, U64, incarnation, ALWAYS, "random number of the process")             \
     F(R, U64, generation, ALWAYS, "that its worker runs; 0: none")             \
-    F(R, U64, newest, ALWAYS, "generation that it ever took part in")          \
+    F(R, U64, newest, ALWAYS, "generation of its newest worker; 0: none "      \
+      "since the process began or rested")                                     \
     F(R, U64, cores, ALWAYS, "of its node")                                    \
     F(R, TEXT, settings, ALWAYS, "training settings of its config, at most "   \
       "64 KiB; the coordinator compares them")

@@ -27,25 +27,31 @@ print_options(const cli_verb_t *verb, FILE *file)
     }
 }
 
-/* The verbs whose first operand is one of a few words; NULL: a kind of
- * actor. */
-static const struct {
-    const char *verb, *words;
-} operands[] = {
-    { "actors", NULL },
-    { "bench", "flow" },
-    { "completion", "bash zsh fish" },
-    { "reference", "config messages" },
-};
+#define SMALL "abcdefghijklmnopqrstuvwxyz"
 
-static void
-print_operands(const char *words, FILE *file)
+/* Prints the words that the first operand may be, as the verb's synopsis has
+ * them: KIND is a kind of actor, VERB a verb, and "bash|zsh|fish" one of these.
+ * Returns whether there are any; `file` may be NULL. */
+static bool
+print_operands(const char *synopsis, FILE *file)
 {
     const skn_kind_t *const *kinds = skn_kinds_list();
-    if (words)
-        (void)fputs(words, file);
-    for (size_t k = 0; !words && kinds[k]; k++)
+    const char *at = synopsis + strspn(synopsis, "[");
+    size_t bytes = strspn(at, SMALL);
+    bool has_kinds = strncmp(at, "KIND", 4) == 0;
+    bool has_verbs = strncmp(at, "VERB", 4) == 0;
+    if (!file)
+        return has_kinds || has_verbs || bytes > 0;
+    for (size_t k = 0; has_kinds && kinds[k]; k++)
         (void)fprintf(file, "%s%s", k ? " " : "", kinds[k]->name);
+    if (has_verbs)
+        print_names(file);
+    for (const char *word = at; bytes > 0; bytes = strspn(word, SMALL)) {
+        (void)fprintf(file, "%s%.*s", word == at ? "" : " ", (int)bytes, word);
+        word += bytes;
+        word += strspn(word, " |");
+    }
+    return true;
 }
 
 /* Prints "data.train= data.test= ...": layers by the names that the examples
@@ -113,9 +119,11 @@ print_bash(FILE *file)
     (void)fputs("        esac\n    elif [ \"$COMP_CWORD\" = 2 ]; then\n"
                 "        case ${COMP_WORDS[1]} in\n",
                 file);
-    for (size_t k = 0; k < sizeof(operands) / sizeof(operands[0]); k++) {
-        (void)fprintf(file, "            %s) words='", operands[k].verb);
-        print_operands(operands[k].words, file);
+    for (size_t k = 0; cli_verbs[k]; k++) {
+        if (!print_operands(cli_verbs[k]->operands, NULL))
+            continue;
+        (void)fprintf(file, "            %s) words='", cli_verbs[k]->name);
+        (void)print_operands(cli_verbs[k]->operands, file);
         (void)fputs("' ;;\n", file);
     }
     (void)fputs("        esac\n    fi\n"

@@ -385,7 +385,7 @@ read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
         node->ssh = up->model->nodes[k].ssh;
         node->is_first = k == 0;
         /* Each node has its own folder, here and elsewhere. */
-        if (skn_model_is_kept(up->model) && !node->ssh[0] && k > 0 &&
+        if (skn_model_copies_parts(up->model) && !node->ssh[0] && k > 0 &&
             up->model->checkpoint.path[0] && !cli_value(up->call, "predict"))
             node->path = up->model->checkpoint.path;
         node->leash = node->out.descriptor = node->err.descriptor = -1;

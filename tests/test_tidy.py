@@ -162,6 +162,8 @@ class Tidy(unittest.TestCase):
         self.clean(self.source(SOURCE, BODY, {room: page.format(stem)}))
         self.caught(self.source(SOURCE, BODY, {room: page.format("lost")}),
                     room + ":3:", "lost.c is not in the tree")
+        self.caught(self.source(SOURCE, BODY, {room: "# x\n\n`lost.h`\n"}),
+                    room + ":3:", "lost.h is not in the tree")
 
     def test_names_that_stand_for_others_pass(self):
         self.clean(self.source(

@@ -85,7 +85,7 @@ skn_fetcher_hold(skn_fetcher_t *fetcher, const skn_actor_t *actor,
                             skn_actor_name(actor), node, file[k], files);
         fetcher->holders[file[k]] |= bit_of(node);
     }
-    fetcher->told++;
+    fetcher->reported++;
     return SKN_OK;
 }
 

@@ -37,7 +37,7 @@ typedef struct skn_fetcher {
                            * the run continues from */
     uint64_t *holders;    /* [files] bits of nodes */
     bool *spoilt;         /* [pieces] damaged here */
-    uint32_t told;        /* nodes that have reported what they hold */
+    uint32_t reported;    /* nodes that have reported what they hold */
     skn_pending_t *pending;
     size_t room, count; /* count: in flight */
     uint64_t next_ticket;

@@ -1,13 +1,14 @@
 /* keeper.c - actor that keeps checkpoints of a run in a folder of its node, and
- * gives owners their state of one.
+ * sends owners their state from one.
  *
  * Where it is alone, the owners of all nodes send it their state. Where every
  * node has a keeper (`checkpoint.copies`), the owners of a node send theirs to
  * its keeper and to those of the next nodes. The keeper of the first node leads
  * a checkpoint from step to step (keeper_lead.c): all have opened; all have
  * written and synced; all have the one manifest of everything; all have
- * renamed; and only then are older checkpoints removed. So at every moment all
- * folders but any one (with two copies) together hold a whole checkpoint.
+ * renamed; and only then are older checkpoints removed. So at every moment,
+ * with two copies, whichever one folder is lost, the others hold a whole
+ * checkpoint.
  *
  * Before a run continues, a keeper sends owners their state, from local files
  * and from those of other nodes (restorer.h, fetcher.h). A node that leaves has
@@ -116,7 +117,7 @@ take_holding(skn_actor_t *actor, skn_keeper_t *keeper,
     skn_status_t status =
         skn_fetcher_hold(fetcher, actor, holding->node, holding->file.at,
                          holding->file.count, error);
-    keeper->restorer.ready = fetcher->told == keeper->nodes;
+    keeper->restorer.ready = fetcher->reported == keeper->nodes;
     return status;
 }
 
@@ -310,11 +311,12 @@ commit_here(skn_keeper_t *keeper, skn_error_t *failure)
     (void)skn_checkpoint_commit(&keeper->receiver.writer, NULL, failure);
 }
 
-/* Removes what the new checkpoint replaces: checkpoints that are too old, and
- * later batches that were abandoned. A failure of that leaves too many, which
- * does no harm; of several nodes, the lead warns of it. A keeper that was
- * always alone leaves later batches: they are damaged, as the run has gone on
- * from its newest sound one. */
+/* Makes the new checkpoint `latest` (and `best`), and removes those that it
+ * replaces: the oldest, beyond checkpoints_max, and later batches that were
+ * abandoned. If removing fails there are too many, which does no harm; with
+ * several nodes, the lead warns of it. A keeper that was always alone leaves
+ * later batches: they are damaged, as the run has continued from its newest
+ * sound one. */
 static void
 settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
 {
@@ -323,7 +325,8 @@ settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
     bool is_alone = skn_keeper_is_alone(keeper);
     skn_error_t left = { 0 };
     if (skn_run_folder_mark_latest(run, batch, generation, &left) == SKN_OK)
-        (void)skn_run_folder_prune(run, batch, generation, keeper->keep, &left);
+        (void)skn_run_folder_prune(run, batch, generation,
+                                   keeper->checkpoints_max, &left);
     if (!is_alone || generation > 0)
         (void)skn_run_folder_forget_after(run, batch, generation, &left);
     if (!is_alone)
@@ -477,7 +480,7 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
     uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
     uint32_t senders = (uint32_t)skn_actor_option_int(actor, "owners");
     keeper->generation = (uint64_t)skn_actor_option_int(actor, "generation");
-    keeper->keep = (uint32_t)skn_actor_option_int(actor, "keep");
+    keeper->checkpoints_max = (uint32_t)skn_actor_option_int(actor, "keep");
     skn_status_t status = take_place(actor, keeper, senders, error);
     if (status == SKN_OK && senders > 0)
         status = skn_state_receiver_open(&keeper->receiver, senders, error);

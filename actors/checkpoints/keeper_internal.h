@@ -21,7 +21,7 @@ typedef struct skn_keeper {
                                   * other nodes show; empty if it is alone */
     skn_run_folder_t *run;       /* NULL: it only looks */
     uint64_t generation;
-    uint32_t keep;
+    uint32_t checkpoints_max;
     skn_state_receiver_t receiver;
     skn_checkpoint_t *sealed; /* local part of the checkpoint in work */
     skn_restorer_t restorer;

@@ -2,11 +2,14 @@
  * its node.
  *
  * It is the one gate of the pipeline: batch t leaves when batch t - window has
- * been applied by every owner. This bounds only memory: the staleness of the
- * rows that are computed from is bounded by the owners, with a window W of
- * their own (turns.h). Under `order: fixed` batch t is applied after the
- * forward pass of t + W - 1, so a gate of W would let one batch pass in the
- * time of the longest path to an owner; with 2 W - 1 there are W in flight.
+ * been applied by every owner. As of every gate, this option `window` is the
+ * most batches issued and not applied (skein/actor.h); plan_wire.c makes it of
+ * `train.window`, which is W, the option of the same name of embedding, dense
+ * and output: 2 W - 1. It bounds only memory: the staleness of the rows that
+ * are computed from is bounded by the owners with their W (turns.h). Under
+ * `order: fixed` batch t is applied after the forward pass of t + W - 1, so a
+ * gate of W would let one batch pass in the time of the longest path to an
+ * owner; with 2 W - 1 issued, W of them can be between forward and update.
  *
  * The course sets how far to run; there, or when told to halt, the window runs
  * empty: a marker. A batch follows from its number (batches.h): a resume needs

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/links/link_guard.h"
 
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -130,6 +131,7 @@ skn_guard_check(skn_guard_t *guard, const skn_kernels_t *kernels,
         if (guarded->schema != schema)
             continue;
         const skn_field_t *field = skn_field_named(schema, guarded->field);
+        assert(field && at < SKN_GUARD_FIELDS_MAX);
         float reach = reach_of(kernels, guarded, field, message);
         skn_guard_verdict_t verdict =
             judge(guard, at, reach, guarded, field, message, error);

@@ -18,8 +18,8 @@
 #include "skein/error.h"
 #include "skein/message.h"
 
-/* The most guarded arrays of one message. */
-#define SKN_GUARD_RUNS_MAX 3u
+/* The most rows that a message has in the table of link_guard.c. */
+#define SKN_GUARD_FIELDS_MAX 3u
 /* Gradients and activations of healthy trainings grow by less than ten times
  * from one batch to the next, and 1,024 is a hundred times that; below 1,024
  * itself nothing is refused. */
@@ -32,7 +32,7 @@
 /* The greatest numbers that one edge has brought; starts as zeroes. */
 typedef struct skn_guard {
     uint32_t message_count; /* up to SKN_GUARD_FIRST */
-    float greatest[SKN_GUARD_RUNS_MAX];
+    float greatest[SKN_GUARD_FIELDS_MAX];
 } skn_guard_t;
 
 typedef enum skn_guard_verdict {

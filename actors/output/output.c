@@ -66,7 +66,7 @@ diagnosis_of(output_t *output, const skn_flight_t *flight)
 /* --- forward -------------------------------- */
 
 static skn_status_t
-look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
+rank(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
      skn_error_t *error)
 {
     const skn_labels_t *labels = arrival->labels;
@@ -82,7 +82,7 @@ look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     ranking->shard = skn_actor_index(actor);
     ranking->rows = labels->rows;
     ranking->k = output->topk;
-    skn_rank_all_t look = {
+    skn_rank_all_t all = {
         .k = output->topk,
         .label = ranking->label.at,
         .score = ranking->score.at,
@@ -90,7 +90,7 @@ look(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         .sum = sums > 0 ? ranking->sum.at : NULL,
     };
     skn_status_t status = skn_head_rank_all(&output->head, arrival->hidden,
-                                            labels->rows, &look, error);
+                                            labels->rows, &all, error);
     skn_message_drop(labels);
     skn_arrival_end(arrival);
     if (status == SKN_OK)
@@ -209,7 +209,7 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
             status = forward(actor, output, next, error);
         else if (next && !is_training &&
                  skn_turns_may_rank(&output->turns, next->labels->floor))
-            status = look(actor, output, next, error);
+            status = rank(actor, output, next, error);
         else if (flight->labels && flight->complete &&
                  skn_turns_update_allowed(&output->turns,
                                           flight->labels->horizon))
@@ -245,8 +245,8 @@ are_sound(const output_t *output, const skn_labels_t *labels)
 }
 
 static skn_status_t
-told_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
-           skn_error_t *error)
+received_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
+               skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_MESSAGE,
                     "%s: received %s of batch %llu twice",
@@ -267,13 +267,13 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
                         (unsigned long long)labels->batch, labels->rows);
     if (labels->purpose == SKN_PURPOSE_TRAIN &&
         labels->batch < output->turns.forwards)
-        return told_twice(actor, "labels", labels->batch, error);
+        return received_twice(actor, "labels", labels->batch, error);
     skn_arrival_t *arrival =
         skn_arrivals_of(&output->arrivals, actor, labels->batch, error);
     if (!arrival)
         return error->status;
     if (arrival->labels)
-        return told_twice(actor, "labels", labels->batch, error);
+        return received_twice(actor, "labels", labels->batch, error);
     arrival->labels = skn_message_keep(labels);
     skn_status_t status = skn_arrival_check(arrival, actor, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
@@ -288,13 +288,13 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     const skn_activation_t *first = parts->at[0];
     if (first->purpose == SKN_PURPOSE_TRAIN &&
         first->batch < output->turns.forwards)
-        return told_twice(actor, "hidden vectors", first->batch, error);
+        return received_twice(actor, "hidden vectors", first->batch, error);
     skn_arrival_t *arrival =
         skn_arrivals_of(&output->arrivals, actor, first->batch, error);
     if (!arrival)
         return error->status;
     if (arrival->has_hidden)
-        return told_twice(actor, "hidden vectors", first->batch, error);
+        return received_twice(actor, "hidden vectors", first->batch, error);
     skn_slices_t below = { .name = skn_actor_name(actor),
                            .rows_max = output->head.batch_rows,
                            .columns = output->head.hidden,

@@ -49,10 +49,10 @@ size_t
 skn_strips_work_floats(const skn_head_t *head)
 {
     size_t stride = skn_strips_stride(head->batch_rows);
-    size_t told = stride * head->strip_units;
+    size_t given = stride * head->strip_units;
     size_t step = head->kernels->gemm_rows(head->half);
     size_t usual = STRIP_FLOATS + stride * step;
-    return told > usual ? told : usual;
+    return given > usual ? given : usual;
 }
 
 static uint32_t

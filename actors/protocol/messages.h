@@ -82,7 +82,7 @@ typedef enum skn_purpose {
     F(M, u32, rows, SKN_BATCH_ROWS_MAX, "samples")                             \
     F(M, u32, column_first, SKN_HIDDEN_MAX, "first hidden unit")               \
     F(M, u32, columns, SKN_HIDDEN_MAX, "hidden units")                         \
-    F(M, u32, normalised, 1, "1: u and v, for a partition; 0: a part to add")  \
+    F(M, u32, normalised, 1, "1: u and v, to merge by (m, z); 0: to add up")   \
     F(M, u32s, open, SKN_BATCH_ROWS_MAX, "[rows] packed; empty: all columns")  \
     F(M, u32s, pushed, SKN_BATCH_ROWS_MAX, "[rows] packed, of push")           \
     F(M, u32s, node, SKN_TREE_NODES_MAX, "merge tree nodes, by number")        \
@@ -254,7 +254,7 @@ typedef enum skn_purpose {
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
     F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
     F(M, str, weights_sha256, 64, "hash of the master weights")                \
-    F(M, u32, ledger, 1, "1: the ledger was checked (next two fields)")        \
+    F(M, u32, ledger, 1, "1: `lost` and `applied_twice` are known")            \
     F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
     F(M, u64, applied_twice, UINT64_MAX, "(batch, block) pairs applied twice")
 

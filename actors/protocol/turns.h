@@ -1,8 +1,9 @@
 /* turns.h - the order of forward passes and updates at an owner of rows.
  *
- * Under `order: fixed` batch t is computed from exactly the updates <= max(t -
- * window, last marker). So an owner's work is one sequence, the same in every
- * run (window 2, marker after batch 3):
+ * Under `order: fixed` batch t is computed from exactly the first max(t + 1 -
+ * window, batches at the last marker) updates: equation (50) of
+ * docs/concepts/equations.md. So an owner's work is one sequence, the same in
+ * every run (window 2, marker after batch 3):
  *
  *     F0 F1 U0 F2 U1 F3 U2 U3 | F4 F5 U4 ...
  *

@@ -1,5 +1,6 @@
 /* restore.h - fetches an owner's state at a resume from a keeper, on the first
- * node or on its own.
+ * node or on its own: the side that asks (actors/checkpoints/restorer.h is the
+ * side that answers).
  *
  *     owner ──want (a rectangle)──▶ keeper     one after the other
  *     owner ◀──────── restored ─── keeper      its rows, in parts

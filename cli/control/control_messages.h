@@ -31,7 +31,8 @@
     F(R, U64, incarnation, ALWAYS, "random number of the process")             \
     F(R, U64, generation, ALWAYS, "generation that its worker runs; "          \
       "0: none")                                                               \
-    F(R, U64, newest, ALWAYS, "newest generation that it took part in")        \
+    F(R, U64, newest, ALWAYS, "generation of its newest worker; 0: none "      \
+      "since the process began or rested")                                     \
     F(R, U64, cores, ALWAYS, "number of cores of its node")                    \
     F(R, TEXT, settings, ALWAYS, "training settings of its config, at most "   \
       "64 KiB; the coordinator compares them")

@@ -105,7 +105,6 @@ take_other(cli_admission_t *admission, uint32_t member,
     bool same = hello->incarnation == admitted->incarnation;
     if (same || !lives(admission, member))
         return let_in(admission, member, hello);
-    admitted->is_waiting = false;
     admitted->is_waiting = true;
     admitted->waiting = *hello;
     admitted->waiting.settings = "";

@@ -110,7 +110,7 @@ cli_balancing_turn(skn_balance_t *balance, uint64_t *looked,
     uint64_t generation = skn_membership_generation(membership);
     uint64_t set = skn_membership_members(membership),
              now_ns = skn_monotonic_ns();
-    if (skn_membership_phase(membership) != SKN_CLUSTER_RUNNING ||
+    if (skn_membership_phase(membership) != SKN_MEMBERSHIP_RUNNING ||
         skn_membership_serving(membership)) /* then nothing is trained */
         return go_on;
     if (generation != *looked) {

@@ -50,7 +50,7 @@ typedef struct member_holding {
     size_t count;
 } member_holding_t;
 
-typedef struct cluster {
+typedef struct coordinator {
     const cli_call_t *call;
     skn_model_t *model;
     const char *names[SKN_CLUSTER_NODES_MAX];
@@ -75,12 +75,12 @@ typedef struct cluster {
     cli_stop_t stop;
     bool leash;
     uint64_t over_ns; /* since when there is nothing left to do; 0: not yet */
-} cluster_t;
+} coordinator_t;
 
 /* --- messages for people ------------------------------------------------- */
 
 static void
-say(cluster_t *coordinator, const char *text)
+say(coordinator_t *coordinator, const char *text)
 {
     if (!coordinator->call->json) {
         (void)printf("%s\n", text);
@@ -97,7 +97,7 @@ say(cluster_t *coordinator, const char *text)
 
 /* Adds a line to the journal, with the harvest so far. */
 static void
-add_line(cluster_t *coordinator, cli_journal_line_t line)
+add_line(coordinator_t *coordinator, cli_journal_line_t line)
 {
     skn_harvest_sum_t sum;
     skn_harvest_sum(coordinator->harvest, &sum);
@@ -112,7 +112,7 @@ add_line(cluster_t *coordinator, cli_journal_line_t line)
 static bool
 is_held(const void *job, const char *seal)
 {
-    const cluster_t *coordinator = job;
+    const coordinator_t *coordinator = job;
     for (uint32_t k = 0; k < coordinator->count; k++)
         for (size_t n = 0; n < coordinator->holding[k].count; n++)
             if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
@@ -121,7 +121,7 @@ is_held(const void *job, const char *seal)
 }
 
 static void
-take_inventory(cluster_t *coordinator, uint32_t member,
+take_inventory(coordinator_t *coordinator, uint32_t member,
                const cli_control_message_t *message)
 {
     const cli_inventory_t *inventory = &message->inventory;
@@ -148,7 +148,7 @@ take_inventory(cluster_t *coordinator, uint32_t member,
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
-    cluster_t *coordinator = job;
+    coordinator_t *coordinator = job;
     skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
     size_t count = 0, lists = 0;
     for (uint32_t k = 0; k < coordinator->count; k++) {
@@ -190,7 +190,7 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 /* Sends a member the message of its duty. If it does not arrive, the member is
  * silent, and is found dead. */
 static void
-send_duty(const cluster_t *coordinator, const skn_duty_t *duty)
+send_duty(const coordinator_t *coordinator, const skn_duty_t *duty)
 {
     const cli_duty_messages_t messages = {
         .model = coordinator->model,
@@ -211,7 +211,7 @@ send_duty(const cluster_t *coordinator, const skn_duty_t *duty)
 
 /* Puts the start of a generation into the journal. */
 static void
-record(cluster_t *coordinator, const skn_duty_t *duty)
+record(coordinator_t *coordinator, const skn_duty_t *duty)
 {
     const skn_model_t *model = coordinator->model;
     /* Drop them only now: members do not send a manifest that they were told is
@@ -247,7 +247,7 @@ record(cluster_t *coordinator, const skn_duty_t *duty)
 }
 
 static void
-carry_out(cluster_t *coordinator)
+carry_out(coordinator_t *coordinator)
 {
     skn_duty_t duty;
     while (skn_membership_next(coordinator->membership, &duty)) {
@@ -263,7 +263,7 @@ carry_out(cluster_t *coordinator)
 /* --- messages of members ------------------------------------------------- */
 
 static void
-take_ended(cluster_t *coordinator, uint32_t member,
+take_ended(coordinator_t *coordinator, uint32_t member,
            const cli_control_message_t *message)
 {
     skn_error_t error = { 0 };
@@ -272,9 +272,9 @@ take_ended(cluster_t *coordinator, uint32_t member,
     skn_membership_phase_t phase =
         skn_membership_phase(coordinator->membership);
     if (ending == SKN_ENDING_FAILED && !skn_membership_is_echo(&error) &&
-        (phase == SKN_CLUSTER_RUNNING || phase == SKN_CLUSTER_PAUSING))
+        (phase == SKN_MEMBERSHIP_RUNNING || phase == SKN_MEMBERSHIP_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
-    if (ending == SKN_ENDING_FAILED && phase == SKN_CLUSTER_RUNNING &&
+    if (ending == SKN_ENDING_FAILED && phase == SKN_MEMBERSHIP_RUNNING &&
         skn_membership_batch(coordinator->membership) ==
             coordinator->from_batch &&
         cli_bad_checkpoints_add(&coordinator->bad_checkpoints,
@@ -286,7 +286,7 @@ take_ended(cluster_t *coordinator, uint32_t member,
 }
 
 static void
-enter(cluster_t *coordinator, uint32_t member, const cli_hello_t *hello)
+enter(coordinator_t *coordinator, uint32_t member, const cli_hello_t *hello)
 {
     char text[160];
     if (hello->version >= CLI_CONTROL_VERSION_MIN &&
@@ -310,14 +310,14 @@ enter(cluster_t *coordinator, uint32_t member, const cli_hello_t *hello)
 }
 
 static void
-take_hello(cluster_t *coordinator, uint32_t member,
+take_hello(coordinator_t *coordinator, uint32_t member,
            const cli_control_message_t *message)
 {
     enter(coordinator, member, &message->hello);
 }
 
 static void
-take_pulse(cluster_t *coordinator, uint32_t member,
+take_pulse(coordinator_t *coordinator, uint32_t member,
            const cli_control_message_t *message)
 {
     const cli_pulse_t *pulse = &message->pulse;
@@ -347,7 +347,7 @@ take_pulse(cluster_t *coordinator, uint32_t member,
 }
 
 static void
-take_unreachable(cluster_t *coordinator, uint32_t member,
+take_unreachable(coordinator_t *coordinator, uint32_t member,
                  const cli_control_message_t *message)
 {
     skn_membership_misses(
@@ -357,7 +357,7 @@ take_unreachable(cluster_t *coordinator, uint32_t member,
 }
 
 static void
-take_leaving(cluster_t *coordinator, uint32_t member,
+take_leaving(coordinator_t *coordinator, uint32_t member,
              const cli_control_message_t *message)
 {
     (void)message;
@@ -368,7 +368,7 @@ take_leaving(cluster_t *coordinator, uint32_t member,
 /* Takes a `saved`, once each, from a member that trains or did so under an
  * earlier coordinator process. */
 static void
-take_saved(cluster_t *coordinator, uint32_t member,
+take_saved(coordinator_t *coordinator, uint32_t member,
            const cli_control_message_t *message)
 {
     cli_run_journal_t *journal = &coordinator->journal;
@@ -387,11 +387,11 @@ take_saved(cluster_t *coordinator, uint32_t member,
 
 /* Takes a message of a process that has the key of a member. */
 static void
-take_message(cluster_t *coordinator, const skn_control_arrival_t *arrival,
+take_message(coordinator_t *coordinator, const skn_control_arrival_t *arrival,
              const cli_control_message_t *message)
 {
     static void (*const take[CLI_CONTROL_KINDS])(
-        cluster_t *, uint32_t, const cli_control_message_t *) = {
+        coordinator_t *, uint32_t, const cli_control_message_t *) = {
         [CLI_CONTROL_HELLO] = take_hello,
         [CLI_CONTROL_PULSE] = take_pulse,
         [CLI_CONTROL_INVENTORY] = take_inventory,
@@ -412,7 +412,7 @@ take_message(cluster_t *coordinator, const skn_control_arrival_t *arrival,
 /* Takes the hellos that waited until the earlier process with that key was
  * gone. */
 static void
-take_waiting(cluster_t *coordinator)
+take_waiting(coordinator_t *coordinator)
 {
     uint32_t member;
     cli_hello_t hello;
@@ -422,7 +422,7 @@ take_waiting(cluster_t *coordinator)
 }
 
 static void
-take_arrivals(cluster_t *coordinator)
+take_arrivals(coordinator_t *coordinator)
 {
     skn_control_arrival_t arrival;
     for (int taken = 0; taken < COORDINATOR_TURN_MAX &&
@@ -451,7 +451,7 @@ take_arrivals(cluster_t *coordinator)
 
 /* Stops the run at a signal, or when standard output has no reader any more. */
 static void
-take_signals(cluster_t *coordinator)
+take_signals(coordinator_t *coordinator)
 {
     if (cli_stop_take(&coordinator->stop) != CLI_STOP_NOTHING ||
         cli_output_unread())
@@ -460,7 +460,7 @@ take_signals(cluster_t *coordinator)
 
 /* Stops the run when the parent closes standard input, as for a signal. */
 static void
-take_leash(cluster_t *coordinator)
+take_leash(coordinator_t *coordinator)
 {
     if (!cli_leash_is_gone())
         return;
@@ -469,21 +469,21 @@ take_leash(cluster_t *coordinator)
 }
 
 static void
-count(cluster_t *coordinator)
+count(coordinator_t *coordinator)
 {
     uint64_t here = 0;
     for (uint32_t k = 0; k < coordinator->count; k++)
         if (skn_membership_hears(coordinator->membership, k))
             here |= (uint64_t)1 << k;
     skn_harvest_tick(coordinator->harvest, here, skn_monotonic_ns());
-    if (skn_membership_phase(coordinator->membership) == SKN_CLUSTER_OVER)
+    if (skn_membership_phase(coordinator->membership) == SKN_MEMBERSHIP_OVER)
         skn_harvest_end(coordinator->harvest, skn_monotonic_ns());
 }
 
 /* Checks whether the rows of the running generation should be dealt
  * differently. */
 static void
-balance(cluster_t *coordinator)
+balance(coordinator_t *coordinator)
 {
     char text[SKN_DUTY_TEXT_BYTES];
     if (!coordinator->model->coordinator.balance)
@@ -499,7 +499,7 @@ balance(cluster_t *coordinator)
 
 /* Prints the event `nodes` for people who watch. */
 static void
-tell_nodes(cluster_t *coordinator)
+tell_nodes(coordinator_t *coordinator)
 {
     if (!coordinator->call->json || !cli_flag(coordinator->call, "progress"))
         return;
@@ -510,7 +510,7 @@ tell_nodes(cluster_t *coordinator)
 }
 
 static void
-lead(cluster_t *coordinator)
+lead(coordinator_t *coordinator)
 {
     while (!cli_stop_insisted(&coordinator->stop) &&
            coordinator->journal.broken.status == SKN_OK) {
@@ -529,7 +529,8 @@ lead(cluster_t *coordinator)
         balance(coordinator);
         carry_out(coordinator);
         tell_nodes(coordinator);
-        if (skn_membership_phase(coordinator->membership) != SKN_CLUSTER_OVER)
+        if (skn_membership_phase(coordinator->membership) !=
+            SKN_MEMBERSHIP_OVER)
             continue;
         if (coordinator->over_ns == 0)
             coordinator->over_ns = skn_monotonic_ns();
@@ -542,7 +543,7 @@ lead(cluster_t *coordinator)
 /* --- opening ------------------------------------------------------------- */
 
 static skn_status_t
-read_keys(cluster_t *coordinator, skn_error_t *error)
+read_keys(coordinator_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     skn_status_t status = SKN_OK;
@@ -562,7 +563,7 @@ read_keys(cluster_t *coordinator, skn_error_t *error)
 
 /* Makes the membership, with the state of the journal. */
 static skn_membership_t *
-open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
+open_membership(coordinator_t *coordinator, uint32_t wait_s, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     const cli_run_journal_t *journal = &coordinator->journal;
@@ -591,7 +592,7 @@ open_membership(cluster_t *coordinator, uint32_t wait_s, skn_error_t *error)
 }
 
 static skn_status_t
-open_all(cluster_t *coordinator, skn_error_t *error)
+open_all(coordinator_t *coordinator, skn_error_t *error)
 {
     const skn_model_t *model = coordinator->model;
     uint32_t wait_s = FIRST_WAIT_S;
@@ -635,7 +636,7 @@ open_all(cluster_t *coordinator, skn_error_t *error)
 }
 
 static void
-close_all(cluster_t *coordinator)
+close_all(coordinator_t *coordinator)
 {
     skn_control_close(&coordinator->control);
     skn_membership_destroy(&coordinator->membership);
@@ -654,7 +655,7 @@ close_all(cluster_t *coordinator)
 }
 
 static int
-finish(cluster_t *coordinator)
+finish(coordinator_t *coordinator)
 {
     bool stopped = false;
     skn_error_t error = { 0 };
@@ -665,7 +666,7 @@ finish(cluster_t *coordinator)
     if (coordinator->journal.broken.status != SKN_OK)
         error = coordinator->journal.broken;
     bool over =
-        skn_membership_phase(coordinator->membership) == SKN_CLUSTER_OVER;
+        skn_membership_phase(coordinator->membership) == SKN_MEMBERSHIP_OVER;
     if (status == SKN_OK && over) {
         add_line(coordinator,
                  (cli_journal_line_t){ .over = stopped ? "stopped" : "done" });
@@ -686,7 +687,7 @@ finish(cluster_t *coordinator)
 
 /* Prints the coordinator's address and the nodes that it waits for. */
 static void
-welcome(const cluster_t *coordinator)
+welcome(const coordinator_t *coordinator)
 {
     if (coordinator->call->json)
         return;
@@ -707,7 +708,7 @@ coordinator_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     const char *overrides[CLI_VALUES_MAX];
     skn_problems_t *problems = skn_problems_new(&error);
-    cluster_t *coordinator = calloc(1, sizeof(*coordinator));
+    coordinator_t *coordinator = calloc(1, sizeof(*coordinator));
     int code;
     if (!coordinator || !problems) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for a coordinator");

@@ -116,7 +116,7 @@ cli_duty_messages_how(const skn_membership_t *membership)
 {
     bool stopped = false;
     skn_error_t error = { 0 };
-    if (skn_membership_phase(membership) != SKN_CLUSTER_OVER)
+    if (skn_membership_phase(membership) != SKN_MEMBERSHIP_OVER)
         return "left";
     return skn_membership_result(membership, &stopped, &error) != SKN_OK
                ? "failed"
@@ -133,7 +133,7 @@ cli_duty_messages_make(const cli_duty_messages_t *messages,
     case SKN_DUTY_IDENTIFY:
         message->kind = CLI_CONTROL_IDENTIFY;
         break;
-    case SKN_DUTY_ASK:
+    case SKN_DUTY_LIST:
         message->kind = CLI_CONTROL_LIST;
         message->owned = cli_manifests_seals(messages->manifests);
         message->list.known = message->owned;
@@ -149,7 +149,7 @@ cli_duty_messages_make(const cli_duty_messages_t *messages,
         message->kind = CLI_CONTROL_ABORT;
         message->abort.salvage = duty->salvage;
         break;
-    case SKN_DUTY_BYE:
+    case SKN_DUTY_DISMISS:
         message->kind = CLI_CONTROL_DISMISS;
         message->dismiss = dismiss_of(messages);
         break;

@@ -58,9 +58,9 @@ state_of(const cli_member_rate_t *rate, const skn_membership_t *membership,
         return "waits";
     if (skn_membership_serving(membership) & ((uint64_t)1 << member))
         return "leaves";
-    if (phase == SKN_CLUSTER_PAUSING)
+    if (phase == SKN_MEMBERSHIP_PAUSING)
         return "pauses";
-    if (phase != SKN_CLUSTER_RUNNING)
+    if (phase != SKN_MEMBERSHIP_RUNNING)
         return "ends";
     return rate->cores > 0 &&
                    rate->generation == skn_membership_generation(membership)

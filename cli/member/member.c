@@ -1,6 +1,6 @@
 /* member.c - skein member: runs one machine's part of an elastic run.
  *
- *     coordinator ──orders──▶ member ──fork, exec──▶ skein node NAME FILE ...
+ *     coordinator ─messages─▶ member ──fork, exec──▶ skein node NAME FILE ...
  *                 ◀─messages─        ◀───events────   (one a generation)
  *
  * A member holds the machine's own run folder, and starts a worker for each
@@ -44,7 +44,7 @@
 
 /* Renews the lease: it lasts for a time from the sending of the pulse on. */
 static void
-take_acknowledge(cli_client_t *member, const cli_control_message_t *message)
+take_acknowledge(cli_member_t *member, const cli_control_message_t *message)
 {
     uint64_t pulse = message->acknowledge.pulse;
     if (pulse == 0 || pulse > member->pulse_count ||
@@ -58,16 +58,16 @@ take_acknowledge(cli_client_t *member, const cli_control_message_t *message)
 }
 
 static void
-refuse_part(cli_client_t *member, uint64_t generation, const skn_error_t *error)
+refuse_part(cli_member_t *member, uint64_t generation, const skn_error_t *error)
 {
     member->worker.generation = generation;
     member->worker.node.error = *error;
     member->worker.node.failed = true;
-    cli_client_send_ended(member);
+    cli_member_send_ended(member);
 }
 
 static void
-take_start(cli_client_t *member, const cli_control_message_t *message)
+take_start(cli_member_t *member, const cli_control_message_t *message)
 {
     skn_error_t error = { 0 };
     uint64_t generation = message->start.generation;
@@ -89,34 +89,34 @@ take_start(cli_client_t *member, const cli_control_message_t *message)
     if (cli_worker_begin(&member->worker, &start, &message->start, &error) ==
         SKN_OK) {
         cli_worker_feed(&member->worker, member->lease_ns);
-        cli_client_print_part(member, "begins");
+        cli_member_print_part(member, "begins");
         return;
     }
     refuse_part(member, generation, &error);
 }
 
 static void
-take_identify(cli_client_t *member, const cli_control_message_t *message)
+take_identify(cli_member_t *member, const cli_control_message_t *message)
 {
     (void)message;
     member->greeted = false;
 }
 
 static void
-take_list(cli_client_t *member, const cli_control_message_t *message)
+take_list(cli_member_t *member, const cli_control_message_t *message)
 {
-    cli_client_send_inventory(member, message->list.known);
+    cli_member_send_inventory(member, message->list.known);
 }
 
 static void
-take_pause(cli_client_t *member, const cli_control_message_t *message)
+take_pause(cli_member_t *member, const cli_control_message_t *message)
 {
-    if (message->pause.generation == cli_client_generation(member))
+    if (message->pause.generation == cli_member_generation(member))
         cli_up_stop(&member->worker.node);
 }
 
 static void
-take_abort(cli_client_t *member, const cli_control_message_t *message)
+take_abort(cli_member_t *member, const cli_control_message_t *message)
 {
     if (message->abort.salvage)
         cli_worker_break(&member->worker);
@@ -125,7 +125,7 @@ take_abort(cli_client_t *member, const cli_control_message_t *message)
 }
 
 static void
-take_refuse(cli_client_t *member, const cli_control_message_t *message)
+take_refuse(cli_member_t *member, const cli_control_message_t *message)
 {
     const cli_refuse_t *refuse = &message->refuse;
     cli_control_error(refuse->code, refuse->text, refuse->hint, &member->error);
@@ -134,7 +134,7 @@ take_refuse(cli_client_t *member, const cli_control_message_t *message)
 }
 
 static void
-take_dismiss(cli_client_t *member, const cli_control_message_t *message)
+take_dismiss(cli_member_t *member, const cli_control_message_t *message)
 {
     const cli_dismiss_t *dismiss = &message->dismiss;
     if (member->fault.status == SKN_OK && dismiss->code > 0)
@@ -149,10 +149,10 @@ take_dismiss(cli_client_t *member, const cli_control_message_t *message)
 }
 
 static void
-take_message(cli_client_t *member, skn_frame_t frame)
+take_message(cli_member_t *member, skn_frame_t frame)
 {
     static void (*const take[CLI_CONTROL_KINDS])(
-        cli_client_t *, const cli_control_message_t *) = {
+        cli_member_t *, const cli_control_message_t *) = {
         [CLI_CONTROL_ACKNOWLEDGE] = take_acknowledge,
         [CLI_CONTROL_IDENTIFY] = take_identify,
         [CLI_CONTROL_LIST] = take_list,
@@ -175,7 +175,7 @@ take_message(cli_client_t *member, skn_frame_t frame)
 }
 
 static void
-refuse(cli_client_t *member)
+refuse(cli_member_t *member)
 {
     if (member->ever_connected)
         return; /* the coordinator may come back as it was */
@@ -190,21 +190,21 @@ refuse(cli_client_t *member)
 }
 
 static void
-take_arrivals(cli_client_t *member)
+take_arrivals(cli_member_t *member)
 {
     skn_control_arrival_t arrival;
     while (skn_control_take(member->control, &arrival)) {
         switch (arrival.kind) {
         case SKN_CONTROL_CONNECTED:
-            cli_client_print(member, "is connected to the coordinator at %s",
+            cli_member_print(member, "is connected to the coordinator at %s",
                              member->model->coordinator.address);
             member->connected = member->ever_connected = true;
             member->greeted = member->complained = false;
-            cli_client_pulse(member, true);
+            cli_member_pulse(member, true);
             break;
         case SKN_CONTROL_LOST:
             if (member->connected && !member->over)
-                cli_client_print(
+                cli_member_print(
                     member, "has lost the coordinator and is reconnecting");
             member->connected = false;
             break;
@@ -220,16 +220,16 @@ take_arrivals(cli_client_t *member)
 /* --- leaving ------------------------------------------------------------- */
 
 static void
-leave(cli_client_t *member, const char *reason)
+leave(cli_member_t *member, const char *reason)
 {
     if (member->leaving)
         return;
     member->leaving = true;
     member->reason = reason;
-    cli_client_print(member, "hands over its state and leaves");
+    cli_member_print(member, "hands over its state and leaves");
     member->leave_ns = skn_monotonic_ns();
     if (member->connected)
-        cli_client_send_leaving(member);
+        cli_member_send_leaving(member);
     else
         member->over = true; /* there is no peer to hand over to */
 }
@@ -237,7 +237,7 @@ leave(cli_client_t *member, const char *reason)
 /* Whether the member may come back: it returned its memory, handed over or used
  * up its grace, no end was requested, and the run is not over. */
 static bool
-may_return(const cli_client_t *member)
+may_return(const cli_member_t *member)
 {
     return member->resting && !member->stop.asked_by &&
            !member->worker.noticed && !member->worker.done &&
@@ -245,14 +245,14 @@ may_return(const cli_client_t *member)
 }
 
 static void
-take_signals(cli_client_t *member)
+take_signals(cli_member_t *member)
 {
     if (cli_stop_take(&member->stop) != CLI_STOP_NOTHING)
         leave(member, "signal");
 }
 
 static void
-take_leash(cli_client_t *member)
+take_leash(cli_member_t *member)
 {
     if (!cli_leash_is_gone())
         return;
@@ -262,7 +262,7 @@ take_leash(cli_client_t *member)
 
 /* Whether the member has nothing left to do. */
 static bool
-is_over(cli_client_t *member)
+is_over(cli_member_t *member)
 {
     uint64_t time_ns = skn_monotonic_ns();
     bool idle = !cli_worker_lives(&member->worker);
@@ -287,7 +287,7 @@ is_over(cli_client_t *member)
 
 /* Kills a worker that outlives its lease, on its way to a marker. */
 static void
-see_to_lease(cli_client_t *member)
+see_to_lease(cli_member_t *member)
 {
     if (!cli_worker_lives(&member->worker) || member->over ||
         skn_monotonic_ns() < member->lease_ns)
@@ -299,9 +299,9 @@ see_to_lease(cli_client_t *member)
 }
 
 static void
-serve(cli_client_t *member)
+serve(cli_member_t *member)
 {
-    cli_client_print(member, "is connecting to the coordinator at %s",
+    cli_member_print(member, "is connecting to the coordinator at %s",
                      member->model->coordinator.address);
     while (!is_over(member)) {
         cli_up_node_t *node = &member->worker.node;
@@ -324,12 +324,12 @@ serve(cli_client_t *member)
         if (member->worker.noticed || member->resting)
             leave(member, member->worker.noticed ? "notice" : "memory");
         if (ended)
-            cli_client_send_ended(member);
+            cli_member_send_ended(member);
         if (!member->leaving && cli_output_unread())
             leave(member, "unread");
-        cli_client_check_reach(member);
+        cli_member_check_reach(member);
         if (member->connected)
-            cli_client_pulse(member, false);
+            cli_member_pulse(member, false);
     }
     cli_worker_kill(&member->worker);
     /* The run is over, or continues without us because of our own fault. */
@@ -341,7 +341,7 @@ serve(cli_client_t *member)
 /* --- opening ------------------------------------------------------------- */
 
 static skn_status_t
-find_node(cli_client_t *member, skn_error_t *error)
+find_node(cli_member_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *name = member->call->operands[0];
@@ -370,7 +370,7 @@ find_node(cli_client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_line(cli_client_t *member, skn_error_t *error)
+open_line(cli_member_t *member, skn_error_t *error)
 {
     char server_key[SKN_KEY_TEXT_BYTES] = "";
     const skn_model_coordinator_t *coordinator = &member->model->coordinator;
@@ -393,7 +393,7 @@ open_line(cli_client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_reach(cli_client_t *member, skn_error_t *error)
+open_reach(cli_member_t *member, skn_error_t *error)
 {
     const skn_model_t *model = member->model;
     const char *address[SKN_CLUSTER_NODES_MAX];
@@ -407,7 +407,7 @@ open_reach(cli_client_t *member, skn_error_t *error)
 
 /* Two members of a name would displace each other again and again. */
 static skn_status_t
-be_alone(cli_client_t *member, skn_error_t *error)
+be_alone(cli_member_t *member, skn_error_t *error)
 {
     char name[SKN_NAME_MAX + 16], hint[SKN_NAME_MAX + 80];
     (void)snprintf(name, sizeof(name), ".member-%.64s", member->node->name);
@@ -420,7 +420,7 @@ be_alone(cli_client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-draw_incarnation(cli_client_t *member, skn_error_t *error)
+draw_incarnation(cli_member_t *member, skn_error_t *error)
 {
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
         return skn_fail(error, SKN_UNAVAILABLE, "cannot get random numbers: %s",
@@ -430,7 +430,7 @@ draw_incarnation(cli_client_t *member, skn_error_t *error)
 }
 
 static skn_status_t
-open_all(cli_client_t *member, skn_error_t *error)
+open_all(cli_member_t *member, skn_error_t *error)
 {
     member->wait_s = MEMBER_WAIT_S;
     member->grace_s = GRACE_S_DEFAULT;
@@ -460,7 +460,7 @@ open_all(cli_client_t *member, skn_error_t *error)
 }
 
 static bool
-rest(cli_client_t *member, skn_error_t *error)
+rest(cli_member_t *member, skn_error_t *error)
 {
     skn_control_close(&member->control); /* no answer means absent */
     return cli_member_rest(member->call, member->model, &member->stop,
@@ -470,7 +470,7 @@ rest(cli_client_t *member, skn_error_t *error)
 /* Begins as after a restart: the coordinator has given up the earlier
  * incarnation, or has itself ended because the run is over. */
 static skn_status_t
-start_again(cli_client_t *member, skn_error_t *error)
+start_again(cli_member_t *member, skn_error_t *error)
 {
     cli_worker_fini(&member->worker);
     cli_worker_init(&member->worker);
@@ -488,7 +488,7 @@ start_again(cli_client_t *member, skn_error_t *error)
 }
 
 static void
-serve_and_rest(cli_client_t *member)
+serve_and_rest(cli_member_t *member)
 {
     skn_error_t error = { 0 };
     serve(member);
@@ -500,7 +500,7 @@ serve_and_rest(cli_client_t *member)
 }
 
 static void
-close_all(cli_client_t *member)
+close_all(cli_member_t *member)
 {
     skn_control_close(&member->control);
     skn_reachability_destroy(&member->probe);
@@ -518,7 +518,7 @@ member_run(const cli_call_t *call)
     skn_error_t error = { 0 };
     const char *overrides[CLI_VALUES_MAX];
     skn_problems_t *problems = skn_problems_new(&error);
-    cli_client_t *member = calloc(1, sizeof(*member));
+    cli_member_t *member = calloc(1, sizeof(*member));
     int code;
     if (!member || !problems) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for a member");

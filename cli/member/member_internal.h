@@ -11,7 +11,7 @@
 /* Pulses that may be in flight; an answer to an older one renews no lease. */
 #define CLI_PULSES_MAX 32u
 
-typedef struct cli_client {
+typedef struct cli_member {
     const cli_call_t *call;
     skn_model_t *model;
     const skn_model_node_t *node;
@@ -47,35 +47,35 @@ typedef struct cli_client {
     uint64_t ended_ns; /* when the worker ended */
     cli_bar_t bar;
     skn_error_t error;
-} cli_client_t;
+} cli_member_t;
 
 /* --- member_report.c: reports to the coordinator -------------------------- */
 
 /* Sends a message, if the connection accepts one: whatever matters is repeated
  * with a later pulse. */
-bool cli_client_send(cli_client_t *client,
+bool cli_member_send(cli_member_t *member,
                      const cli_control_message_t *message);
 /* The generation that its worker runs; 0: none. */
-uint64_t cli_client_generation(const cli_client_t *client);
+uint64_t cli_member_generation(const cli_member_t *member);
 /* Sends a pulse if one is due, or `now`. */
-void cli_client_pulse(cli_client_t *client, bool now);
+void cli_member_pulse(cli_member_t *member, bool now);
 /* Sends that it wants to leave. */
-void cli_client_send_leaving(cli_client_t *client);
+void cli_member_send_leaving(cli_member_t *member);
 /* Sends the list of checkpoints in its folder, but for the manifests that are
  * `known`. */
-void cli_client_send_inventory(cli_client_t *client, const json_t *known);
+void cli_member_send_inventory(cli_member_t *member, const json_t *known);
 /* Finds out which nodes it cannot reach, and sends a change of that set. */
-void cli_client_check_reach(cli_client_t *client);
+void cli_member_check_reach(cli_member_t *member);
 /* Sends how its worker has ended, and prints it. */
-void cli_client_send_ended(cli_client_t *client);
+void cli_member_send_ended(cli_member_t *member);
 
 /* --- member_report.c: lines for people ------------------------------------ */
 
 /* Prints a line about the state of this node, unless events are printed. */
-__attribute__((format(printf, 2, 3))) void cli_client_print(
-    cli_client_t *client, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void cli_member_print(
+    cli_member_t *member, const char *format, ...);
 /* Prints a line, or the event `part`, for logs of several members: the worker
  * "begins", or how it has ended. */
-void cli_client_print_part(cli_client_t *client, const char *how);
+void cli_member_print_part(cli_member_t *member, const char *how);
 
 #endif

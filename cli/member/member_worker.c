@@ -149,16 +149,16 @@ add_two(worker_line_t *line, const char *option, const char *value)
 
 static skn_status_t
 exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
-            const cli_start_t *order, const char *nodes, skn_error_t *error)
+            const cli_start_t *message, const char *nodes, skn_error_t *error)
 {
     char self[4096], number[32], copies[64];
     char from[64] = "none";
     worker_line_t line = { .count = 0 };
     if (cli_self_path(self, sizeof(self), error) != SKN_OK)
         return error->status;
-    if (order->saved)
+    if (message->saved)
         (void)snprintf(from, sizeof(from), "%" PRIu64 "-g%" PRIu64,
-                       order->batch, order->layout);
+                       message->batch, message->layout);
     char *path = skn_override_of("checkpoint.path", start->folder, error);
     if (!path)
         return error->status;
@@ -180,7 +180,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
             : start->model->train.reduction == SKN_REDUCTION_FIXED
                 ? PATIENCE_FIXED_S
                 : PATIENCE_S);
-    add_two(&line, "--run", order->run);
+    add_two(&line, "--run", message->run);
     add_two(&line, "--generation", number);
     add_two(&line, "--from", from);
     for (size_t k = 0; cli_value_at(start->call, "override", k); k++)
@@ -213,13 +213,13 @@ check_folder(const char *folder, const char *run, skn_error_t *error)
 
 skn_status_t
 cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
-                 const cli_start_t *order, skn_error_t *error)
+                 const cli_start_t *message, skn_error_t *error)
 {
-    const char *manifest = order->manifest;
-    const char *run = order->run;
+    const char *manifest = message->manifest;
+    const char *run = message->run;
     skn_status_t (*take)(const char *, const char *, uint64_t, uint64_t,
                          const char *, size_t, skn_error_t *) =
-        order->composed ? skn_held_compose : skn_held_adopt;
+        message->composed ? skn_held_compose : skn_held_adopt;
     skn_status_t status = SKN_OK;
     const uint64_t cpu_ns = worker->cpu_before_ns + worker->cpu_ns;
     const uint64_t sent_bytes = worker->sent_before_bytes + worker->sent_bytes;
@@ -230,8 +230,8 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     worker->call = start->call;
     worker->bar = start->bar;
     worker->model = start->model;
-    worker->generation = order->generation;
-    worker->batch = order->batch;
+    worker->generation = message->generation;
+    worker->batch = message->batch;
     (void)snprintf(worker->name, sizeof(worker->name), "%s", start->node->name);
     worker->node.name = worker->name;
     worker->node.ssh = "";
@@ -242,15 +242,15 @@ cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
     if (status == SKN_OK)
         status = check_folder(start->folder, run, error);
     if (status == SKN_OK && manifest[0])
-        status = take(start->folder, run, order->batch, order->layout, manifest,
-                      strlen(manifest), error);
+        status = take(start->folder, run, message->batch, message->layout,
+                      manifest, strlen(manifest), error);
     if (status != SKN_OK)
         return status;
     char *nodes =
-        nodes_override(start, order->nodes, &worker->is_leader, error);
+        nodes_override(start, message->nodes, &worker->is_leader, error);
     if (!nodes)
         return error->status;
-    status = exec_worker(worker, start, order, nodes, error);
+    status = exec_worker(worker, start, message, nodes, error);
     free(nodes);
     worker->ended = status != SKN_OK;
     if (worker->node.leash >= 0)

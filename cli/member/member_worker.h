@@ -51,7 +51,7 @@ bool cli_worker_repeats(const char *name);
 /* Starts a worker by the message `start`. No other worker may live. */
 skn_status_t cli_worker_begin(cli_worker_t *worker,
                               const cli_worker_start_t *start,
-                              const cli_start_t *order, skn_error_t *error);
+                              const cli_start_t *message, skn_error_t *error);
 /* Reads the worker's output and prints what is for people. True, once, when it
  * has ended: see cli_worker_ending. */
 bool cli_worker_turn(cli_worker_t *worker);

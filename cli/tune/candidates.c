@@ -67,7 +67,7 @@ cli_space_init(cli_space_t *space, const skn_model_t *model, uint64_t points,
     memset(space->free, true, sizeof(space->free));
     space->free[CLI_TUNED_ROWS] = sampled;
     space->free[CLI_TUNED_OPTIMIZER] = plain;
-    /* A rate without a kind is for Adam (topology/plan/plan_make.c). */
+    /* A rate without a kind is for Adam (topology/plan/plan_auto.c). */
     if (!plain && optimizer->kind == SKN_OPTIMIZER_ADAGRAD)
         space->free[CLI_TUNED_RATE] = false;
     double *value = space->base.value;

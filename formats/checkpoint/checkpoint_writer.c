@@ -4,7 +4,11 @@
  * crash at any of them harmless (the shards are checkpoint_shard.c's):
  *
  *     shards (write, sync) -> manifest (write, sync) -> sync the folder ->
- *     rename to batch-... -> sync the run folder -> latest -> prune
+ *     rename to batch-... -> sync the run folder
+ *
+ * `latest` and the removal of older checkpoints follow in a run when all nodes
+ * have renamed (settle_here in actors/checkpoints/keeper.c);
+ * skn_checkpoint_finish does all of it for one process.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/writer_internal.h"
 

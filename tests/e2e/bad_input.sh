@@ -226,7 +226,7 @@ config "a number out of range" 's/epochs: 5/epochs: -1/' \
 config "a sampler that is gone" \
     's/output, shards: 2/output, sampler: { kind: mixture }/' \
     "6:40: option 'kind' of the sampler of layer 'output' must be one of auto, \
-exact, .*, found 'mixture'"
+exact, *, found 'mixture'"
 config "another version" 's/^skein: 1/skein: 9/' \
     "1:8: option 'skein' of the model file must be 1, found '9'"
 config "no YAML" 's/epochs: 5/epochs: [5/' \

@@ -147,7 +147,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
     case SKN_DUTY_IDENTIFY:
         member->greeted = false;
         break;
-    case SKN_DUTY_ASK:
+    case SKN_DUTY_LIST:
         message = send(world, false, number);
         message->say = SAY_HOLDS;
         message->held_count = member->disk_count;
@@ -169,7 +169,7 @@ obey(world_t *world, uint32_t number, const message_t *order)
         else if (member->runs && !member->cutting_ns)
             member->cutting_ns = world->now_ns + draw(world, 5000) * MS + 1;
         break;
-    case SKN_DUTY_BYE:
+    case SKN_DUTY_DISMISS:
         if (!member->leaving)
             break;
         member->gone = true;
@@ -514,7 +514,7 @@ carry_out(world_t *world)
             trace(world, "told: %s", duty.text);
         } else {
             trace(world, "duty %d of %s", (int)duty.kind, names[duty.member]);
-            if (duty.kind == SKN_DUTY_BYE)
+            if (duty.kind == SKN_DUTY_DISMISS)
                 release(world, duty.member);
             send(world, true, duty.member)->duty = duty;
         }

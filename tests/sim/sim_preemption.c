@@ -216,7 +216,7 @@ obey(world_t *world)
         node_t *node = &world->node[duty.member];
         if (duty.kind == SKN_DUTY_RECORD) {
             begin(world, &duty);
-        } else if (duty.kind == SKN_DUTY_ASK && node->here) {
+        } else if (duty.kind == SKN_DUTY_LIST && node->here) {
             skn_membership_holds(world->membership, duty.member, world->now_ns);
         } else if (duty.kind == SKN_DUTY_START && node->here &&
                    duty.generation > node->ended &&
@@ -228,7 +228,7 @@ obey(world_t *world)
             node->paused = duty.generation == node->runs;
         } else if (duty.kind == SKN_DUTY_ABORT) {
             end_worker(world, duty.member, SKN_ENDING_FAILED);
-        } else if (duty.kind == SKN_DUTY_BYE) {
+        } else if (duty.kind == SKN_DUTY_DISMISS) {
             node->left = true;
         } else if (duty.kind == SKN_DUTY_REPORT && tracing) {
             (void)printf("%9.1f  %s\n", (double)world->now_ns * 1e-9,
@@ -454,7 +454,7 @@ play(uint64_t seed, uint32_t count, double hours, double mean[5])
     world->harvest = skn_harvest_new(count, NULL, &error);
     while (world->membership && world->harvest &&
            (double)world->now_ns < hours * 3600e9 &&
-           skn_membership_phase(world->membership) != SKN_CLUSTER_OVER) {
+           skn_membership_phase(world->membership) != SKN_MEMBERSHIP_OVER) {
         world->now_ns += STEP_NS;
         restart_all(world, live(world));
         lead_on(world);

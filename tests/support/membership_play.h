@@ -110,7 +110,7 @@ obey(play_t *play)
         play->duty[play->duty_count++] = duty;
         if (!play->here[duty.member])
             continue;
-        if (duty.kind == SKN_DUTY_ASK)
+        if (duty.kind == SKN_DUTY_LIST)
             skn_membership_holds(play->membership, duty.member, play->now_ns);
         if (duty.kind == SKN_DUTY_START)
             play->runs[duty.member] = duty.generation;
@@ -196,7 +196,8 @@ begin_two_of(play_t *play, bool partial)
     arrive(play, 0, 11);
     arrive(play, 1, 22);
     pass(play, 300, 0);
-    cr_assert_eq(skn_membership_phase(play->membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play->membership),
+                 SKN_MEMBERSHIP_RUNNING);
     cr_assert_eq(skn_membership_members(play->membership), 3);
 }
 

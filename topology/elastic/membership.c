@@ -24,12 +24,12 @@ skn_duty_t *
 skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
                     uint32_t member)
 {
-    assert(membership->order_count < ORDERS_MAX);
+    assert(membership->duty_count < DUTIES_MAX);
     assert(member < membership->options.count);
     size_t at =
-        (membership->order_first + membership->order_count++) % ORDERS_MAX;
-    skn_duty_t *order = &membership->order[at];
-    *order = (skn_duty_t){
+        (membership->duty_first + membership->duty_count++) % DUTIES_MAX;
+    skn_duty_t *duty = &membership->duty[at];
+    *duty = (skn_duty_t){
         .kind = kind,
         .member = member,
         .generation = membership->generation,
@@ -37,28 +37,28 @@ skn_membership_give(skn_membership_t *membership, skn_duty_kind_t kind,
         .serving = membership->serving,
         .point = membership->point,
     };
-    return order;
+    return duty;
 }
 
 void
 skn_membership_report(skn_membership_t *membership, const char *format, ...)
 {
-    skn_duty_t *order = skn_membership_give(membership, SKN_DUTY_REPORT, 0);
+    skn_duty_t *duty = skn_membership_give(membership, SKN_DUTY_REPORT, 0);
     va_list arguments;
     va_start(arguments, format);
-    (void)skn_text_write_list(order->text, sizeof(order->text), format,
+    (void)skn_text_write_list(duty->text, sizeof(duty->text), format,
                               arguments);
     va_end(arguments);
 }
 
 bool
-skn_membership_next(skn_membership_t *membership, skn_duty_t *order)
+skn_membership_next(skn_membership_t *membership, skn_duty_t *duty)
 {
-    if (membership->order_count == 0)
+    if (membership->duty_count == 0)
         return false;
-    *order = membership->order[membership->order_first];
-    membership->order_first = (membership->order_first + 1) % ORDERS_MAX;
-    membership->order_count--;
+    *duty = membership->duty[membership->duty_first];
+    membership->duty_first = (membership->duty_first + 1) % DUTIES_MAX;
+    membership->duty_count--;
     return true;
 }
 
@@ -120,15 +120,15 @@ skn_membership_take_back(skn_membership_t *membership)
 void
 skn_membership_end_generation(skn_membership_t *membership, uint64_t now_ns)
 {
-    if (membership->phase == SKN_CLUSTER_ABORTING ||
-        membership->phase == SKN_CLUSTER_OVER)
+    if (membership->phase == SKN_MEMBERSHIP_ABORTING ||
+        membership->phase == SKN_MEMBERSHIP_OVER)
         return;
     for (uint32_t k = 0; k < membership->options.count; k++)
         if (takes_part(membership, k) && membership->member[k].here &&
             !membership->member[k].ended)
             skn_membership_abort(membership, k, now_ns);
     (void)skn_membership_take_back(membership);
-    skn_membership_enter(membership, SKN_CLUSTER_ABORTING, now_ns);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_ABORTING, now_ns);
 }
 
 static void
@@ -136,11 +136,11 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
 {
     /* A generation that only hands over trains nothing, and a generation with a
      * change due pauses as soon as there is a checkpoint to continue from. */
-    assert(membership->phase != SKN_CLUSTER_GATHERING &&
-           membership->phase != SKN_CLUSTER_OVER);
+    assert(membership->phase != SKN_MEMBERSHIP_GATHERING &&
+           membership->phase != SKN_MEMBERSHIP_OVER);
     bool saved =
         membership->saved_here &&
-        (membership->serving || membership->phase == SKN_CLUSTER_PAUSING);
+        (membership->serving || membership->phase == SKN_MEMBERSHIP_PAUSING);
     bool useful = membership->batch > membership->point.batch || saved;
     membership->futile = useful ? 0 : membership->futile + 1;
     uint32_t doublings = membership->futile > SKN_MEMBER_RETRY_DOUBLINGS
@@ -157,7 +157,7 @@ begin_gathering(skn_membership_t *membership, uint64_t now_ns)
         skn_membership_because_of(membership, leavers, "leaves", "leave");
     membership->former = membership->members;
     membership->members = membership->serving = 0;
-    skn_membership_enter(membership, SKN_CLUSTER_GATHERING, now_ns);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_GATHERING, now_ns);
 }
 
 static void
@@ -166,8 +166,8 @@ finish(skn_membership_t *membership, bool stopped, uint64_t now_ns)
     membership->stopped = stopped;
     for (uint32_t k = 0; k < membership->options.count; k++)
         if (membership->member[k].here)
-            (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
-    skn_membership_enter(membership, SKN_CLUSTER_OVER, now_ns);
+            (void)skn_membership_give(membership, SKN_DUTY_DISMISS, k);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_OVER, now_ns);
 }
 
 void
@@ -193,12 +193,12 @@ bury(skn_membership_t *membership, uint32_t number, const char *how,
     member->here = member->held = member->asked = member->leaving = false;
     member->runs = 0;
     member->misses = member->suspect_ns = 0;
-    if (membership->phase == SKN_CLUSTER_OVER)
+    if (membership->phase == SKN_MEMBERSHIP_OVER)
         return;
     skn_membership_report(membership, "%s %s", membership->names[number],
                           was_leaving ? "has left" : how);
     if (takes_part(membership, number) && !member->ended &&
-        membership->phase != SKN_CLUSTER_GATHERING) {
+        membership->phase != SKN_MEMBERSHIP_GATHERING) {
         skn_membership_because(membership, membership->names[number], how);
         skn_membership_end_generation(membership, now_ns);
     }
@@ -219,18 +219,18 @@ skn_membership_hello(skn_membership_t *membership, uint32_t number,
     member->runs = generation;
     if (!is_new) { /* messages on its old connection may be lost */
         member->held = member->asked = false;
-        if (membership->phase == SKN_CLUSTER_PAUSING &&
+        if (membership->phase == SKN_MEMBERSHIP_PAUSING &&
             number == lead_of(membership))
             (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
-        if (membership->phase == SKN_CLUSTER_OVER)
-            (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
+        if (membership->phase == SKN_MEMBERSHIP_OVER)
+            (void)skn_membership_give(membership, SKN_DUTY_DISMISS, number);
         return;
     }
     member->held = member->asked = member->leaving = false;
     member->here_ns = now_ns;
-    if (membership->phase == SKN_CLUSTER_OVER)
-        (void)skn_membership_give(membership, SKN_DUTY_BYE, number);
-    else if (membership->phase == SKN_CLUSTER_GATHERING ||
+    if (membership->phase == SKN_MEMBERSHIP_OVER)
+        (void)skn_membership_give(membership, SKN_DUTY_DISMISS, number);
+    else if (membership->phase == SKN_MEMBERSHIP_GATHERING ||
              !takes_part(membership, number))
         skn_membership_report(membership, "%s is here",
                               membership->names[number]);
@@ -244,7 +244,7 @@ skn_membership_newest(skn_membership_t *membership, uint32_t number,
                          ? membership->newest
                          : membership->generation;
     if (generation <= known || generation - known > NEWER_MAX ||
-        membership->phase == SKN_CLUSTER_OVER)
+        membership->phase == SKN_MEMBERSHIP_OVER)
         return;
     membership->newest = generation;
     skn_membership_report(
@@ -268,7 +268,7 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
     member->heard_ns = now_ns;
     member->suspect_ns = 0;
     member->runs = generation;
-    if (is_first && membership->phase == SKN_CLUSTER_PAUSING &&
+    if (is_first && membership->phase == SKN_MEMBERSHIP_PAUSING &&
         number == lead_of(membership))
         (void)skn_membership_give(membership, SKN_DUTY_PAUSE, number);
     if (generation == membership->generation &&
@@ -277,17 +277,18 @@ skn_membership_pulse(skn_membership_t *membership, uint32_t number,
         if (batch > membership->batch)
             membership->batch = batch;
     }
-    bool stray = generation != 0 && (generation != membership->generation ||
-                                     !takes_part(membership, number) ||
-                                     membership->phase == SKN_CLUSTER_ABORTING);
+    bool stray =
+        generation != 0 && (generation != membership->generation ||
+                            !takes_part(membership, number) ||
+                            membership->phase == SKN_MEMBERSHIP_ABORTING);
     if (stray && now_ns - member->abort_ns >= 1000 * (uint64_t)NS_PER_MS &&
-        membership->phase != SKN_CLUSTER_GATHERING)
+        membership->phase != SKN_MEMBERSHIP_GATHERING)
         skn_membership_abort(membership, number, now_ns);
     /* It did not get the START, or had no lease for it. The lead may have been
      * told to pause meanwhile, and is told again when it runs. */
     if (generation == 0 && takes_part(membership, number) && !member->ended &&
-        (membership->phase == SKN_CLUSTER_RUNNING ||
-         membership->phase == SKN_CLUSTER_PAUSING) &&
+        (membership->phase == SKN_MEMBERSHIP_RUNNING ||
+         membership->phase == SKN_MEMBERSHIP_PAUSING) &&
         now_ns - member->start_ns >= 1000 * (uint64_t)NS_PER_MS) {
         (void)skn_membership_give(membership, SKN_DUTY_START, number);
         member->start_ns = now_ns;
@@ -312,7 +313,7 @@ skn_membership_leaving(skn_membership_t *membership, uint32_t number,
     if (!member->here || member->leaving)
         return;
     member->leaving = true;
-    if (membership->phase == SKN_CLUSTER_OVER)
+    if (membership->phase == SKN_MEMBERSHIP_OVER)
         return;
     skn_membership_report(membership, "%s wants to leave",
                           membership->names[number]);
@@ -347,10 +348,10 @@ skn_membership_saved(skn_membership_t *membership, uint64_t generation,
 void
 skn_membership_stop(skn_membership_t *membership, uint64_t now_ns)
 {
-    if (membership->stop || membership->phase == SKN_CLUSTER_OVER)
+    if (membership->stop || membership->phase == SKN_MEMBERSHIP_OVER)
         return;
     membership->stop = true;
-    if (membership->phase == SKN_CLUSTER_GATHERING)
+    if (membership->phase == SKN_MEMBERSHIP_GATHERING)
         finish(membership, true, now_ns);
 }
 
@@ -358,7 +359,7 @@ void
 skn_membership_renew(skn_membership_t *membership, const char *who,
                      const char *what)
 {
-    if (membership->phase != SKN_CLUSTER_RUNNING)
+    if (membership->phase != SKN_MEMBERSHIP_RUNNING)
         return;
     membership->renew = true;
     skn_membership_because(membership, who, what);
@@ -518,8 +519,8 @@ skn_membership_ended(skn_membership_t *membership, uint32_t number,
     member->ended_ns = now_ns;
     if (ending != SKN_ENDING_FAILED)
         member->fault.status = SKN_OK;
-    if (membership->phase != SKN_CLUSTER_RUNNING &&
-        membership->phase != SKN_CLUSTER_PAUSING)
+    if (membership->phase != SKN_MEMBERSHIP_RUNNING &&
+        membership->phase != SKN_MEMBERSHIP_PAUSING)
         return;
     if (ending == SKN_ENDING_DONE) {
         membership->stop = true; /* the others follow; then the run is over */
@@ -633,7 +634,7 @@ run(skn_membership_t *membership, uint64_t now_ns)
         return;
     }
     if (skn_membership_fall_apart(membership, now_ns) ||
-        membership->phase != SKN_CLUSTER_RUNNING)
+        membership->phase != SKN_MEMBERSHIP_RUNNING)
         return;
     if (drop_beginning(membership, now_ns))
         return;
@@ -641,7 +642,7 @@ run(skn_membership_t *membership, uint64_t now_ns)
     if (!must_stop && !wants_change(membership, now_ns))
         return;
     (void)skn_membership_give(membership, SKN_DUTY_PAUSE, lead_of(membership));
-    skn_membership_enter(membership, SKN_CLUSTER_PAUSING, now_ns);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_PAUSING, now_ns);
 }
 
 static void
@@ -676,18 +677,18 @@ skn_membership_tick(skn_membership_t *membership, uint64_t now_ns)
                               (unsigned long long)still_ms / 1000);
     find_dead(membership, now_ns);
     switch (membership->phase) {
-    case SKN_CLUSTER_GATHERING:
+    case SKN_MEMBERSHIP_GATHERING:
         skn_membership_gather(membership, now_ns);
         break;
-    case SKN_CLUSTER_RUNNING:
-    case SKN_CLUSTER_PAUSING:
+    case SKN_MEMBERSHIP_RUNNING:
+    case SKN_MEMBERSHIP_PAUSING:
         skn_membership_let_go(membership);
         run(membership, now_ns);
         break;
-    case SKN_CLUSTER_ABORTING:
+    case SKN_MEMBERSHIP_ABORTING:
         wait_for_idle(membership, now_ns);
         break;
-    case SKN_CLUSTER_OVER:
+    case SKN_MEMBERSHIP_OVER:
         break;
     }
 }

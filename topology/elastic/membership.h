@@ -61,17 +61,18 @@ _Static_assert(SKN_CLUSTER_NODES_MAX <= 64, "sets of members are 64 bits");
 #define SKN_MEMBER_BAR_MS 10000u
 #define SKN_MEMBER_BAR_MS_MAX 600000u
 #define SKN_MEMBER_ROOM_BYTES 8388608u
-/* After failures that no member is to blame for, the next try comes after
- * .25 s, .5 s, ... 16 s. */
+/* After generations in a row that trained nothing, for which no member is to
+ * blame: the first retry comes at once, the next ones after 1 s, 2 s, ... 16 s
+ * (this time, doubled once for each of those generations). */
 #define SKN_MEMBER_RETRY_MS 250u
 #define SKN_MEMBER_RETRY_DOUBLINGS 6u
 
 typedef enum skn_membership_phase {
-    SKN_CLUSTER_GATHERING,
-    SKN_CLUSTER_RUNNING,
-    SKN_CLUSTER_PAUSING,
-    SKN_CLUSTER_ABORTING,
-    SKN_CLUSTER_OVER
+    SKN_MEMBERSHIP_GATHERING,
+    SKN_MEMBERSHIP_RUNNING,
+    SKN_MEMBERSHIP_PAUSING,
+    SKN_MEMBERSHIP_ABORTING,
+    SKN_MEMBERSHIP_OVER
 } skn_membership_phase_t;
 
 /* Where a generation begins. If `saved` is false: at batch 0, from the seed. */
@@ -115,13 +116,13 @@ typedef struct skn_membership_options {
 /* O(NAME, meaning). */
 #define SKN_DUTIES(O)                                                          \
     O(IDENTIFY, "ask `member`, which has sent something, who it is")           \
-    O(ASK, "ask `member` which checkpoints it holds")                          \
+    O(LIST, "ask `member` which checkpoints it holds")                         \
     O(RECORD, "write the start of `generation` to disk before the duties "     \
               "that follow")                                                   \
     O(START, "start `generation` at `member`, with the members of `set`")      \
     O(PAUSE, "let `member`, the leader, end `generation` at its next marker")  \
     O(ABORT, "end the worker of `member` at once, or after it has salvaged")   \
-    O(BYE, "dismiss `member`: the run is over, or continues without it")       \
+    O(DISMISS, "dismiss `member`: the run is over, or continues without it")   \
     O(REPORT, "report `text` to the user")
 
 typedef enum skn_duty_kind {
@@ -225,7 +226,7 @@ void skn_membership_tick(skn_membership_t *membership, uint64_t now_ns);
 /* --- duties and state ----------------------------------------------------- */
 
 /* Takes the next duty; false if there is none. */
-bool skn_membership_next(skn_membership_t *membership, skn_duty_t *order);
+bool skn_membership_next(skn_membership_t *membership, skn_duty_t *duty);
 
 skn_membership_phase_t skn_membership_phase(const skn_membership_t *membership);
 uint64_t skn_membership_generation(const skn_membership_t *membership);

@@ -211,7 +211,7 @@ skn_membership_misses(skn_membership_t *membership, uint32_t number,
             skn_membership_is_apart(membership, k, others))
             continue;
         membership->member[k].out = false;
-        if (membership->phase != SKN_CLUSTER_OVER)
+        if (membership->phase != SKN_MEMBERSHIP_OVER)
             skn_membership_report(membership, "%s can reach the others again",
                                   membership->names[k]);
     }

@@ -37,7 +37,7 @@ ask(skn_membership_t *membership, uint32_t number, uint64_t now_ns)
 {
     member_state_t *member = &membership->member[number];
     if (!member->asked || ms_since(member->ask_ns, now_ns) >= 1000) {
-        (void)skn_membership_give(membership, SKN_DUTY_ASK, number);
+        (void)skn_membership_give(membership, SKN_DUTY_LIST, number);
         member->ask_ns = now_ns;
     }
     member->asked = true;
@@ -107,7 +107,7 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
                      uint64_t now_ns)
 {
     char text[200];
-    assert(membership->phase == SKN_CLUSTER_GATHERING);
+    assert(membership->phase == SKN_MEMBERSHIP_GATHERING);
     assert(stay != 0 && (stay & serving) == 0);
     skn_membership_mark_out(membership, stay | serving, ready, now_ns);
     if (membership->generation < membership->newest)
@@ -142,7 +142,7 @@ skn_membership_start(skn_membership_t *membership, uint64_t stay,
         membership->member[k].start_ns = now_ns;
         (void)skn_membership_give(membership, SKN_DUTY_START, k);
     }
-    skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_RUNNING, now_ns);
 }
 
 bool
@@ -248,7 +248,7 @@ find_running(skn_membership_t *membership, bool *wait, uint64_t now_ns)
     membership->looked = membership->is_found = true;
     skn_membership_report(membership, "generation %llu continues",
                           (unsigned long long)membership->generation);
-    skn_membership_enter(membership, SKN_CLUSTER_RUNNING, now_ns);
+    skn_membership_enter(membership, SKN_MEMBERSHIP_RUNNING, now_ns);
     return true;
 }
 

@@ -14,7 +14,7 @@
 
 #define NS_PER_MS 1000000u
 /* Duties that wait: a START, an ABORT and a message for each member. */
-#define ORDERS_MAX (4u * SKN_CLUSTER_NODES_MAX + 16u)
+#define DUTIES_MAX (4u * SKN_CLUSTER_NODES_MAX + 16u)
 
 typedef struct member_state {
     bool here;  /* heard from lately, and not dead */
@@ -72,8 +72,8 @@ struct skn_membership {
     skn_error_t error;
     member_state_t member[SKN_CLUSTER_NODES_MAX];
     uint32_t cores[SKN_CLUSTER_NODES_MAX];
-    skn_duty_t order[ORDERS_MAX];
-    size_t order_first, order_count;
+    skn_duty_t duty[DUTIES_MAX];
+    size_t duty_first, duty_count;
 };
 
 static inline uint64_t

@@ -50,7 +50,7 @@ let_go(skn_membership_t *membership, uint64_t set)
         const member_state_t *member = &membership->member[k];
         if ((set & bit(k)) && member->here && member->leaving &&
             member->runs == 0 && !takes_part(membership, k))
-            (void)skn_membership_give(membership, SKN_DUTY_BYE, k);
+            (void)skn_membership_give(membership, SKN_DUTY_DISMISS, k);
     }
 }
 

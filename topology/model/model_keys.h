@@ -4,6 +4,8 @@
  * options and slots (model_tables.c) are made: one row a key,
  *   O(struct, member's type, member, key, type, default, least, greatest,
  *     choices, help).
+ * Types, with their words in docs/reference/config.md: BOOL (truth), INT (whole
+ * number), REAL (number), SIZE, TEXT, PATH, CHOICE (word).
  * A key that an actor has as an option, too, takes type, range, choices and
  * help from actors/protocol/settings.h: SKN_KEY adds the default, SKN_AUTO_KEY
  * what `auto` means. Defaults: seeds and Adam's beta1, beta2, epsilon are those

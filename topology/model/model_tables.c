@@ -212,7 +212,7 @@ static const skn_part_t file_parts[] = {
     { "data", SKN_FORM_MAPPING, offsetof(skn_model_t, data), &data_section,
       "what to learn from" },
     { "plugins", SKN_FORM_PATHS, 0, NULL,
-      "shared libraries that provide further actor kinds and samplers" },
+      "shared libraries that provide further kinds of actors" },
     { "model", SKN_FORM_MAPPING, 0, &model_section, "the network" },
     { "train", SKN_FORM_MAPPING, offsetof(skn_model_t, train), &train_section,
       "how it is trained" },

@@ -101,7 +101,7 @@ const char *skn_plan_offload_path(const skn_model_t *model,
                                   const char *run_path);
 
 /* Whether each node keeps its share of the checkpoints: `checkpoint.copies`. */
-bool skn_model_is_kept(const skn_model_t *model);
+bool skn_model_copies_parts(const skn_model_t *model);
 
 /* The rate that `auto` chooses for a run of the usual length, and the factor on
  * it for a run that is `shorter` times as short: decision 0019. */

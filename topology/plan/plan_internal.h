@@ -38,7 +38,7 @@ typedef struct wire {
 
 /* Whether each node has a keeper and a folder of its own. */
 static inline bool
-is_kept(const wire_t *wire)
+has_keeper_per_node(const wire_t *wire)
 {
     return wire->keeper_count > 1;
 }

@@ -67,7 +67,7 @@ static uint32_t
 count_senders(const wire_t *wire, uint32_t node)
 {
     uint32_t nodes = wire->plan->keepers, count = 0;
-    if (!is_kept(wire))
+    if (!has_keeper_per_node(wire))
         return wire->owners;
     for (uint32_t k = 0; node < nodes && k < copies_of(wire); k++)
         count += list_owners(wire, (node + nodes - k) % nodes, NULL);
@@ -84,9 +84,10 @@ skn_wire_keepers(wire_t *wire)
         (void)snprintf(name, sizeof(name), "keeper.%u", k);
         skn_wire_actor(wire, name, "keeper", seat, 0);
         skn_wire_text(wire, "path", start->run_path);
-        bool resumes = start->resume || (is_kept(wire) && start->restore);
+        bool resumes =
+            start->resume || (has_keeper_per_node(wire) && start->restore);
         skn_wire_text(wire, "resume", resumes ? "true" : "false");
-        if (is_kept(wire))
+        if (has_keeper_per_node(wire))
             skn_wire_text(wire, "node", wire->model->nodes[k].name);
         else
             skn_wire_int(wire, "newest", start->newest);
@@ -99,7 +100,7 @@ skn_wire_keepers(wire_t *wire)
         if (start->config_text)
             skn_wire_text(wire, "config", start->config_text);
         skn_wire_int(wire, "owners", count_senders(wire, k));
-        if (is_kept(wire))
+        if (has_keeper_per_node(wire))
             skn_wire_int(wire, "keepers", wire->plan->keepers);
         skn_wire_int(wire, "keep", (uint64_t)wire->model->checkpoint.keep);
         skn_wire_int(wire, "generation", start->generation);

@@ -7,6 +7,8 @@
  *     └─labels─▶ output.*, evaluator         applied: all updaters ─▶ source
  *   course ─go─▶ source ─reached─▶ course ─save─▶ keeper.0 ─save─▶ up_*
  *
+ * Not drawn: halt, result, ranking, metrics, saved, the partition to the layer
+ * below, `applied` of the evaluator, and the state of owners (plan_keepers.c).
  * Further hidden layers are dense.* between embedding and output. The parts
  * that output and dense shards of one node send down may pass a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -190,7 +192,7 @@ pipe_course(wire_t *wire)
         return;
     pipe_add(wire, &course, &keeper, "save", "one", wire->credit, false);
     pipe_add(wire, &keeper, &updaters, "save", "broadcast", wire->credit, true);
-    if (is_kept(wire)) {
+    if (has_keeper_per_node(wire)) {
         skn_wire_keeper_pipes(wire);
     } else {
         pipe_add(wire, &updaters, &keeper, "tensor", "one", wire->credit,

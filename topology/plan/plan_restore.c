@@ -17,15 +17,16 @@ void
 skn_wire_resume(wire_t *wire, const char *name, uint32_t node)
 {
     const skn_plan_start_t *start = wire->start;
-    if ((node == 0 && !is_kept(wire)) || !start->restore || !start->run_path) {
-        if (start->checkpoint && !is_kept(wire))
+    if ((node == 0 && !has_keeper_per_node(wire)) || !start->restore ||
+        !start->run_path) {
+        if (start->checkpoint && !has_keeper_per_node(wire))
             skn_wire_text(wire, "resume", start->checkpoint);
         return;
     }
     if (wire->restored_count == SKN_ACTORS_MAX)
         return; /* the checker refuses so many actors */
     uint32_t owner = wire->restored_count++, number = 0;
-    uint32_t keeper = is_kept(wire) ? node : 0;
+    uint32_t keeper = has_keeper_per_node(wire) ? node : 0;
     for (uint32_t k = 0; k < owner; k++) /* each keeper counts its own owners */
         number += wire->restored_by[k] == keeper;
     wire->restored_by[owner] = keeper;

@@ -50,7 +50,7 @@ skn_wire_cuts(wire_t *wire, uint32_t layer)
 }
 
 bool
-skn_model_is_kept(const skn_model_t *model)
+skn_model_copies_parts(const skn_model_t *model)
 {
     return model->node_count > 1 && model->checkpoint.copies > 1;
 }
@@ -127,7 +127,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
     wire->layer_count = (uint32_t)model->layer_count;
     wire->output = &model->layers[model->layer_count - 1];
     wire->keeper_count = !start->run_path ? 0
-                         : start->predict || !skn_model_is_kept(model)
+                         : start->predict || !skn_model_copies_parts(model)
                              ? 1
                              : plan->node_count;
     wire->issued = 2 * (uint32_t)model->train.window - 1;

@@ -131,7 +131,7 @@ find_run_elsewhere(const skn_model_run_t *run,
     if (!options->run_path[0])
         choose_path(run->model, options->run_id[0] ? options->run_id : name,
                     options->run_path);
-    if (!skn_model_is_kept(run->model) || options->predict)
+    if (!skn_model_copies_parts(run->model) || options->predict)
         return SKN_OK;
     skn_status_t status = skn_folder_check(options->run_path, error);
     if (status == SKN_OK && options->must_be_new && !options->resume &&
@@ -144,7 +144,7 @@ static skn_status_t
 find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
              skn_error_t *error)
 {
-    skn_from_t from = { .parts = skn_model_is_kept(run->model),
+    skn_from_t from = { .parts = skn_model_copies_parts(run->model),
                         .alone = !options->node,
                         .left = run->left_nodes > 1 };
     skn_status_t status =

@@ -105,9 +105,9 @@ Test(duty_messages, the_others_are_short)
     expect_text(&duty, "{\"generation\":3,\"type\":\"pause\"}");
     duty.kind = SKN_DUTY_IDENTIFY;
     expect_text(&duty, "{\"type\":\"identify\"}");
-    duty.kind = SKN_DUTY_ASK;
+    duty.kind = SKN_DUTY_LIST;
     expect_text(&duty, "{\"known\":[],\"type\":\"list\"}");
-    duty.kind = SKN_DUTY_BYE;
+    duty.kind = SKN_DUTY_DISMISS;
     expect_text(&duty, "{\"how\":\"left\",\"type\":\"dismiss\"}");
     skn_error_t full = { .status = SKN_STORAGE, .text = "no", .hint = "room" };
     messages.fault = &full;

@@ -34,7 +34,8 @@ Test(membership, those_that_do_not_come_are_waited_for_and_then_not)
     open_play(&play, 3, 1, 0, 0);
     arrive(&play, 0, 11);
     pass(&play, 4000, 0);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     pass(&play, 1500, 0);
     cr_assert_eq(skn_membership_members(play.membership), 1);
     skn_membership_destroy(&play.membership);
@@ -46,7 +47,8 @@ Test(membership, fewer_than_the_least_never_begin)
     open_play(&play, 3, 2, 0, 0);
     arrive(&play, 0, 11);
     pass(&play, 60000, 0);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     cr_assert(was_told(&play, "waiting for b and c: they are not here"));
     skn_membership_destroy(&play.membership);
 }
@@ -58,7 +60,7 @@ Test(membership, a_dead_member_ends_the_generation_within_4_s)
     pass(&play, 3000, 40);
     play.here[1] = false; /* without a word, and its line stands */
     uint64_t died_ns = play.now_ns;
-    while (skn_membership_phase(play.membership) == SKN_CLUSTER_RUNNING)
+    while (skn_membership_phase(play.membership) == SKN_MEMBERSHIP_RUNNING)
         pass(&play, 100, 40);
     cr_assert_leq(play.now_ns - died_ns, 4000 * MS);
     play.held = (held_t){ .status = SKN_OK, .point = { .batch = 20 } };
@@ -88,9 +90,10 @@ Test(membership, the_end_of_a_line_is_a_death_after_one_second)
     begin_two(&play);
     die(&play, 1);
     pass(&play, 800, 5);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_RUNNING);
     pass(&play, 400, 5);
-    cr_assert_neq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_neq(skn_membership_phase(play.membership),
+                  SKN_MEMBERSHIP_RUNNING);
     skn_membership_destroy(&play.membership);
 }
 
@@ -101,7 +104,7 @@ Test(membership, a_line_that_is_dialled_again_is_no_death)
     skn_membership_lost(play.membership, 1, play.now_ns);
     skn_membership_hello(play.membership, 1, 22, 1, play.now_ns + 500 * MS);
     pass(&play, 3000, 5);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_RUNNING);
     cr_assert_eq(skn_membership_generation(play.membership), 1);
     skn_membership_destroy(&play.membership);
 }
@@ -178,7 +181,7 @@ Test(membership, one_who_joins_is_taken_in_at_a_marker)
     arrive(&play, 2, 44);
     pass(&play, 3000, 30);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_PAUSING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_PAUSING);
     end(&play, 1, SKN_ENDING_WELL);
     end(&play, 0, SKN_ENDING_STOPPED);
     play.held = (held_t){ .status = SKN_OK, .point = { .batch = 40 } };
@@ -310,7 +313,7 @@ Test(membership, nobody_joins_a_generation_that_has_trained_nothing)
     pass(&play, 6000, 0);
     arrive(&play, 1, 22);
     pass(&play, 60000, 0);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_RUNNING);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0);
     skn_membership_destroy(&play.membership);
 }
@@ -337,7 +340,7 @@ Test(membership, the_end_of_the_run_is_told_to_all)
     begin_two(&play);
     end(&play, 0, SKN_ENDING_DONE);
     obey(&play);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 2);
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 2);
     cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
                  SKN_OK);
     cr_assert_not(stopped);
@@ -356,7 +359,7 @@ Test(membership, a_stop_is_a_pause_without_another_generation)
     end(&play, 0, SKN_ENDING_STOPPED);
     end(&play, 1, SKN_ENDING_WELL);
     pass(&play, 100, 3);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_OVER);
     cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
                  SKN_OK);
     cr_assert(stopped);
@@ -382,11 +385,13 @@ Test(membership, parts_that_nobody_holds_are_waited_for)
 {
     play_t play;
     lose_c(&play);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     cr_assert(was_told(&play, "waiting for c: parts are missing"));
     play.held.status = SKN_NO_INPUT; /* not from the seed: it was saved */
     pass(&play, 1000, 0);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     play.held.status = SKN_OK;
     pass(&play, 1000, 0);
     cr_assert_eq(skn_membership_generation(play.membership), 2);
@@ -401,7 +406,7 @@ Test(membership, parts_that_nobody_at_all_holds_end_the_run)
     lose_c(&play);
     arrive(&play, 2, 99);
     pass(&play, 1000, 0);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_OVER);
     cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
                  SKN_NO_INPUT);
     cr_assert_not_null(strstr(error.text, "the newest was of batch 20"), "%s",
@@ -447,7 +452,7 @@ Test(membership, a_mistake_in_the_config_ends_the_run)
     (void)skn_fail(&why, SKN_BAD_CONFIG, "no such file");
     skn_membership_ended(play.membership, 0, 1, SKN_ENDING_FAILED, &why,
                          play.now_ns);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_OVER);
     cr_assert_eq(skn_membership_result(play.membership, &stopped, &error),
                  SKN_BAD_CONFIG);
     cr_assert_str_eq(error.text, "no such file");
@@ -470,7 +475,7 @@ Test(membership, one_who_fails_again_and_again_stays_out_for_a_while)
     }
     cr_assert_eq(skn_membership_members(play.membership), 1);
     pass(&play, 20000, 10); /* ... and takes it in again later */
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_PAUSING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_PAUSING);
     skn_membership_destroy(&play.membership);
 }
 
@@ -488,7 +493,7 @@ Test(membership, one_whose_disk_fails_stays_out_at_once)
     cr_assert_eq(skn_membership_members(play.membership), 1);
     cr_assert_not_null(skn_membership_fault(play.membership, 1));
     pass(&play, 20000, 10);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_PAUSING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_PAUSING);
     skn_membership_destroy(&play.membership);
 }
 
@@ -531,11 +536,12 @@ Test(membership, a_generation_that_runs_outlives_its_coordinator)
     play.runs[0] = play.runs[1] = 7;
     skn_membership_hello(play.membership, 0, 11, 7, play.now_ns);
     pass(&play, 500, 90);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     cr_assert_eq(count_of(&play, SKN_DUTY_ABORT), 0);
     skn_membership_hello(play.membership, 1, 22, 7, play.now_ns);
     pass(&play, 500, 90);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_RUNNING);
     cr_assert_eq(skn_membership_generation(play.membership), 7);
     cr_assert_eq(count_of(&play, SKN_DUTY_START), 0);
     skn_membership_destroy(&play.membership);

@@ -54,7 +54,7 @@ obey(play_t *play)
         if (duty.kind == SKN_DUTY_REPORT)
             (void)snprintf(play->told + used, TOLD_BYTES - used, "%s\n",
                            duty.text);
-        if (duty.kind == SKN_DUTY_ASK)
+        if (duty.kind == SKN_DUTY_LIST)
             skn_membership_holds(play->membership, duty.member, play->now_ns);
         if (duty.kind == SKN_DUTY_START)
             play->runs[duty.member] = duty.generation;
@@ -493,7 +493,8 @@ Test(membership_apart, a_run_that_needs_two_waits_for_one_that_can_be_dialled)
     dies(&play, 0);
     dies(&play, 1);
     pass(&play, 12000);
-    cr_expect_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
+    cr_expect_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
     finish(&play);
 }
 

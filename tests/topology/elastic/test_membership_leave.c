@@ -67,7 +67,7 @@ let_go(play_t *play)
 {
     uint64_t set = 0;
     for (size_t k = 0; k < play->duty_count; k++)
-        if (play->duty[k].kind == SKN_DUTY_BYE)
+        if (play->duty[k].kind == SKN_DUTY_DISMISS)
             set |= (uint64_t)1 << play->duty[k].member;
     for (uint32_t k = 0; k < 4; k++)
         if (set >> k & 1)
@@ -182,12 +182,13 @@ Test(membership_leave, one_is_let_go_after_the_marker)
     skn_membership_leaving(play.membership, 1, play.now_ns);
     pass(&play, 200, 7);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "its state is on its way");
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0,
+                 "its state is on its way");
     end(&play, 0, SKN_ENDING_STOPPED);
     end(&play, 1, SKN_ENDING_WELL);
     play.held = (held_t){ .status = SKN_OK, .point = { .batch = 9 } };
     pass(&play, 600, 0);
-    cr_assert_geq(count_of(&play, SKN_DUTY_BYE), 1);
+    cr_assert_geq(count_of(&play, SKN_DUTY_DISMISS), 1);
     cr_assert_eq(skn_membership_members(play.membership), 1);
     cr_assert_eq(play.held.asked, 1, "who leaves holds nothing any more");
     skn_membership_destroy(&play.membership);
@@ -204,7 +205,7 @@ Test(membership_leave, one_stays_while_it_holds_what_others_lack)
     pass(&play, 200, 8);
     die(&play, 2);
     pass(&play, 2000, 8);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0);
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0);
     cr_assert_eq(skn_membership_generation(play.membership), 2);
     cr_assert_eq(trains(&play), A);
     cr_assert_eq(serving(&play), B);
@@ -271,7 +272,7 @@ Test(membership_leave, only_who_is_needed_serves)
     pass(&play, 1000, 8);
     cr_assert_eq(trains(&play), A);
     cr_assert_eq(serving(&play), D);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "nothing is saved yet");
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0, "nothing is saved yet");
     cr_assert(was_told(&play, "generation 2 from batch 7: a; d hands over its "
                               "state"));
     skn_membership_destroy(&play.membership);
@@ -302,7 +303,7 @@ Test(membership_leave, those_who_all_leave_are_let_go_at_once)
     leave(&play, A | B | C);
     pass(&play, 200, 7);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 1);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "they are to save it");
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0, "they are to save it");
     end_all(&play);
     pass(&play, 300, 0);
     cr_assert_eq(let_go(&play), A | B | C);
@@ -320,8 +321,9 @@ Test(membership_leave, who_is_out_for_a_while_counts_as_one_who_stays)
     play.runs[2] = 0;
     leave(&play, A | B);
     pass(&play, 4000, 7);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_GATHERING);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0);
+    cr_assert_eq(skn_membership_phase(play.membership),
+                 SKN_MEMBERSHIP_GATHERING);
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0);
     pass(&play, 8000, 7);
     cr_assert_eq(trains(&play), C);
     cr_assert_neq(serving(&play), 0);
@@ -362,7 +364,7 @@ Test(membership_leave, who_is_not_needed_waits_for_the_second_copy)
     pass(&play, 1000, 7);
     cr_assert_eq(skn_membership_members(play.membership), A | B);
     cr_assert_eq(serving(&play), 0);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0);
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0);
     die(&play, 1); /* with the second copy that there was */
     play.held.of[1] = 0;
     pass(&play, 2000, 7);
@@ -435,7 +437,7 @@ Test(membership_leave, a_coordinator_that_returns_finds_who_serves)
     }
     leave(&play, B | C);
     pass(&play, 2000, 20);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_RUNNING);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_RUNNING);
     cr_assert_eq(count_of(&play, SKN_DUTY_PAUSE), 0);
     cr_assert_eq(serving(&play), B | C);
     hold(&play, A, 20);
@@ -459,14 +461,14 @@ Test(membership_leave, those_who_cannot_take_over_do_not_end_the_run)
     end_all(&play);
     for (uint64_t ms = 0; ms < 20000; ms += 100) {
         pass(&play, 100, 7);
-        if (skn_membership_phase(play.membership) != SKN_CLUSTER_RUNNING)
+        if (skn_membership_phase(play.membership) != SKN_MEMBERSHIP_RUNNING)
             continue;
         uint64_t generation = skn_membership_generation(play.membership);
         skn_membership_ended(play.membership, 0, generation, SKN_ENDING_FAILED,
                              &why, play.now_ns);
         play.runs[0] = 0;
     }
-    cr_assert_neq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
+    cr_assert_neq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_OVER);
     cr_assert_leq(skn_membership_generation(play.membership), 10);
     skn_membership_destroy(&play.membership);
 }
@@ -486,7 +488,7 @@ Test(membership_leave, a_stop_waits_for_what_is_handed_over)
     save(&play);
     end_all(&play);
     pass(&play, 300, 7);
-    cr_assert_eq(skn_membership_phase(play.membership), SKN_CLUSTER_OVER);
+    cr_assert_eq(skn_membership_phase(play.membership), SKN_MEMBERSHIP_OVER);
     skn_membership_destroy(&play.membership);
 }
 
@@ -509,6 +511,6 @@ Test(membership_leave, who_is_spared_hands_over_too)
     end_all(&play);
     pass(&play, 600, 7);
     cr_assert_eq(skn_membership_members(play.membership), A | B);
-    cr_assert_eq(count_of(&play, SKN_DUTY_BYE), 0, "it is not told to go");
+    cr_assert_eq(count_of(&play, SKN_DUTY_DISMISS), 0, "it is not told to go");
     skn_membership_destroy(&play.membership);
 }

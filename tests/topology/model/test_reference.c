@@ -52,7 +52,7 @@ Test(reference, a_line_tells_key_type_range_default_and_meaning)
         "| `layers` | list of mappings | | required | the "
         "layers, from the input to the labels; each has a name of its own |");
     expect_line(text, "| `plugins` | list of paths | | none | shared libraries "
-                      "that provide further actor kinds and samplers |");
+                      "that provide further kinds of actors |");
     expect_line(text, "| `sampler` | mapping | | all defaults | how the rows "
                       "of a batch are chosen |");
     free(text);

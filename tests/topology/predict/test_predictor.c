@@ -404,7 +404,7 @@ expect_no_model(const char *path, skn_status_t status, const char *end)
     cr_expect_null(skn_predictor_open(path, NULL));
 }
 
-Test(predictor, what_is_no_model_is_told)
+Test(predictor, what_is_no_model_is_reported)
 {
     trained_fixture_t fixture = { 0 };
     char path[TEMP_FOLDER_BYTES + 64], away[TEMP_FOLDER_BYTES + 64];

@@ -65,21 +65,22 @@ check_equal "percentages follow from figures and roofs, and are counted" \
 
 # --- a part of them, as text -------------------------------------------------
 "$skein" bench kernels row --runs 1 >out 2>err
-check_equal "text goes with a code of 0" "$?" 0
+check_equal "bench kernels prints text with exit code 0" "$?" 0
 check_match "a line a kernel, with a percentage" \
     '^adam_row/[^ ]+ +memory +[0-9.]+ +[0-9.]+ [A-Z][A-Za-z/]+ +[0-9.]+% ' out
-check_match "and a last line" \
+check_match "the last line counts the kernels" \
     '^[0-9]+ of [0-9]+ kernels below 70% of their bound$' out
-check_equal "no other kernel" "$(grep -c '^dropout' out)" 0
+check_equal "no other kernel is measured" "$(grep -c '^dropout' out)" 0
 check_equal "SKEIN_ISA is respected" \
     "$(SKEIN_ISA=scalar "$skein" bench kernels dropout --runs 1 --json |
         sed -n 's/.*"isa":"\([a-z0-9_]*\)".*/\1/p' | sort -u)" scalar
 
 # --- what is wrong -----------------------------------------------------------
-refuses "an unknown kernel is told, before anything is measured" 64 \
+refuses "an unknown kernel is reported, before anything is measured" 64 \
     "skein: no kernel is called 'gem,'; see skein bench kernels" kernels gem,
-check_equal "and nothing is printed" "$(cat out)" ""
-refuses "a wrong count of runs is told" 64 \
+check_equal "an unknown kernel prints nothing on standard output" \
+    "$(cat out)" ""
+refuses "a wrong count of runs is reported" 64 \
     "skein: --runs must be a whole number in 1..25, found '0'" \
     kernels --runs 0
 refuses "flow has no kernels" 64 \
@@ -87,7 +88,8 @@ refuses "flow has no kernels" 64 \
 refuses "flow has no --runs" 64 \
     "skein: bench flow takes no --runs; bench kernels does" flow --runs 3
 SKEIN_ISA=mmx "$skein" bench kernels >out 2>err
-check_equal "a set that is not there is told" "$?: $(cut -c 1-21 err)" \
+check_equal "an instruction set that does not exist is refused" \
+    "$?: $(cut -c 1-21 err)" \
     "78: skein: SKEIN_ISA=mmx:"
 
 finish

@@ -269,7 +269,7 @@ check_equal "  none of the others is touched" \
 check_match "  errors have the place" \
     '^skein: stream.txt:5:3: expected a finite decimal number, found "x"; ' err
 check_match "  also where it is the length" '^skein: stream.txt:16:1: the '\
-'line has 33554433 bytes, at most 33554432 are allowed' err
+'line has 33554433 bytes, at most 33554432 allowed' err
 check_match "  and are counted" '^skein: warning: stream.txt: 10 of 17 lines '\
 'were refused, and have an empty answer; ' err
 check_equal "  in JSON they take the place of the answers" \

@@ -209,7 +209,7 @@ const cli_verb_t cli_eval = {
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"
         "in one, or the folder with those of a run's nodes.\n"
         "Ranks all labels for every point of data.test (with --index, only\n"
-        "those that the index finds, which shows what it loses) and prints\n"
-        "P@k, PSP@k (propensities from data.train) and nDCG@k.",
+        "those that the index finds: the difference is what the index costs)\n"
+        "and prints P@k, PSP@k (propensities from data.train) and nDCG@k.",
     .run = eval_run,
 };

@@ -280,8 +280,8 @@ static skn_status_t
 refuse_length(const skn_xmc_line_t *line, skn_error_t *error)
 {
     return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%" PRIu64 ":1: the line has %zu bytes, at most %u are "
-                    "allowed",
+                    "%s:%" PRIu64
+                    ":1: the line has %zu bytes, at most %u allowed",
                     skn_stream_name_shown(line->file), line->number,
                     line->bytes, SKN_LINE_BYTES_MAX);
 }

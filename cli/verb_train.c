@@ -78,10 +78,11 @@ const cli_verb_t cli_train = {
         "SIGUSR1, SIGUSR2 and SIGXCPU save a checkpoint and stop with exit\n"
         "code 0; a second Ctrl-C stops at once, with 130.\n"
         "With train.ensemble or train.ranker_trees, which auto may choose,\n"
-        "one network is trained after the other in folders network-N there,\n"
-        "each with a `done`; when all are, the ranker is fitted, they are\n"
-        "joined to one run, and the folders are removed. --resume continues\n"
-        "with the network that was not done.\n"
+        "networks are trained one after the other in folders network-N of\n"
+        "the run, each with a `done` of its own. When all are done, the\n"
+        "ranker is fitted, the networks are joined into one run, and their\n"
+        "folders are removed. --resume continues with the first network that\n"
+        "is not done.\n"
         "`skein train --resume FOLDER` continues the run in FOLDER with the\n"
         "config that is kept there; -o overrides its keys.",
     .run = train_run,

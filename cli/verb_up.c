@@ -530,7 +530,7 @@ const cli_verb_t cli_up = {
         "DATA, and every node holds its share of the model; this works with\n"
         "--elastic, too. DATA is a data file, the same on all nodes, like the\n"
         "model's own. Where the file has `coordinator:`, or with --elastic,\n"
-        "nodes may die, leave and come back while the run goes on: see\n"
+        "nodes may die, leave and come back while the run continues: see\n"
         "docs/tasks/elastic.md.\n"
         "Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU save a\n"
         "checkpoint and stop; a second Ctrl-C stops at once.",

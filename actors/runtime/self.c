@@ -185,7 +185,7 @@ skn_actor_send_event(skn_actor_t *actor, skn_error_t *error, const char *format,
     va_end(arguments);
     if (length < 0 || (unsigned)length >= SKN_EVENT_BYTES_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%s sent an event of %d bytes; at most %u are allowed",
+                        "%s sent an event of %d bytes, at most %u allowed",
                         actor->wired->name, length, SKN_EVENT_BYTES_MAX - 1);
     char *text = malloc((size_t)length + 1);
     if (!text)

@@ -361,11 +361,12 @@ check_ensemble(const skn_model_run_t *run, const job_t *job, bool is_resume,
     for (size_t k = 0; k + 1 < run->model->layer_count; k++) {
         const skn_model_layer_t *layer = &run->model->layers[k];
         if (status == SKN_OK && train->ensemble * layer->units > SKN_HIDDEN_MAX)
-            status = skn_fail(error, SKN_BAD_CONFIG,
-                              "layer %s of %" PRId64 " networks would have "
-                              "%" PRId64 " units, at most %u are allowed",
-                              layer->name, train->ensemble,
-                              train->ensemble * layer->units, SKN_HIDDEN_MAX);
+            status =
+                skn_fail(error, SKN_BAD_CONFIG,
+                         "layer %s of %" PRId64 " networks would have %" PRId64
+                         " units, at most %u allowed",
+                         layer->name, train->ensemble,
+                         train->ensemble * layer->units, SKN_HIDDEN_MAX);
     }
     if (status == SKN_OK && train->ensemble > 1 &&
         train->seed > (int64_t)SKN_WHOLE_MAX - train->ensemble)

@@ -185,8 +185,8 @@ cli_held_list_read(const cli_inventory_t *inventory, skn_held_t **list,
     *list = room > CLI_HELD_MAX ? NULL : calloc(room + 1, sizeof(**list));
     if (!*list)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "inventory: %zu checkpoints; at most %u are allowed",
-                        room, CLI_HELD_MAX);
+                        "inventory: %zu checkpoints, at most %u allowed", room,
+                        CLI_HELD_MAX);
     for (size_t k = 0; k < room; k++) {
         *count = k + 1; /* it has to be freed even if it is incomplete */
         if (!read_held(json_array_get(inventory->checkpoints, k),

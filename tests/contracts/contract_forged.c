@@ -297,7 +297,7 @@ Test(contract_forged, every_claim_of_a_header_is_compared)
     }
 }
 
-Test(contract_forged, a_piece_too_many_and_one_too_few_are_told)
+Test(contract_forged, a_piece_too_many_and_one_too_few_are_reported)
 {
     size_t count;
     char *list = read_text("manifest.json", &count);
@@ -347,7 +347,7 @@ Test(contract_forged, a_checkpoint_under_a_false_number_is_not_used)
     skn_checkpoint_close(&checkpoint);
 }
 
-Test(contract_forged, what_is_no_sealed_text_is_told)
+Test(contract_forged, what_is_no_sealed_text_is_reported)
 {
     static const struct {
         const char *text, *says;
@@ -366,7 +366,7 @@ Test(contract_forged, what_is_no_sealed_text_is_told)
 
 /* --- reading what is not there -------------------------------------------- */
 
-Test(contract_forged, what_a_checkpoint_does_not_have_is_told)
+Test(contract_forged, what_a_checkpoint_does_not_have_is_reported)
 {
     skn_error_t error = { 0 };
     char want[2048];
@@ -399,7 +399,7 @@ Test(contract_forged, what_a_checkpoint_does_not_have_is_told)
 }
 
 /* A shard that is cut short under an open checkpoint: read, and told. */
-Test(contract_forged, a_file_cut_under_a_reader_is_told)
+Test(contract_forged, a_file_cut_under_a_reader_is_reported)
 {
     skn_error_t error = { 0 };
     char path[sizeof(batch_path) + 64], want[2048];
@@ -431,7 +431,7 @@ expect_run_refused(const skn_run_options_t *options, const char *path,
     skn_run_folder_close(&run);
 }
 
-Test(contract_forged, a_run_that_cannot_be_is_told)
+Test(contract_forged, a_run_that_cannot_be_is_reported)
 {
     char path[TEMP_FOLDER_BYTES + 16], want[2048];
     (void)snprintf(path, sizeof(path), "%s/new", folder);
@@ -459,7 +459,7 @@ Test(contract_forged, a_run_that_cannot_be_is_told)
     free(far);
 }
 
-Test(contract_forged, marks_and_prunes_that_cannot_be_are_told)
+Test(contract_forged, marks_and_prunes_that_cannot_be_are_reported)
 {
     char want[2048], link[sizeof(run_path) + 16];
     skn_error_t error = { 0 };

@@ -170,7 +170,7 @@ draw(skn_error_t *error)
     return status;
 }
 
-Test(contract_shortage_actors, every_sampler_draws_or_tells)
+Test(contract_shortage_actors, every_sampler_draws_or_reports)
 {
     world_init(&world, 5, 2);
     for (size_t k = 0; skn_samplers[k]; k++) {

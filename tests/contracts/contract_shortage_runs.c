@@ -90,14 +90,14 @@ try_runs(const char *name, const char *const *list, size_t count)
         (void)shortage_try_one(&shortage, 1 + k * total / 8, true, &forgiven);
 }
 
-Test(contract_shortage_runs, an_exact_run_ends_or_tells)
+Test(contract_shortage_runs, an_exact_run_ends_or_reports)
 {
     static const char *const list[] = { "train.max_batches=3",
                                         "model.layers.output.shards=2" };
     try_runs("an exact run", list, 2);
 }
 
-Test(contract_shortage_runs, a_run_with_an_index_ends_or_tells)
+Test(contract_shortage_runs, a_run_with_an_index_ends_or_reports)
 {
     static const char *const list[] = {
         "train.max_batches=3",

@@ -73,8 +73,8 @@ static const shortage_t shortages[] = {
     { "two streams", open_pair, SKN_OK, 0 },
 };
 
-Test(shortage_tunnels, each_allocation_that_fails_is_told_and_nothing_is_kept,
-     .timeout = 120)
+Test(shortage_tunnels,
+     each_allocation_that_fails_is_reported_and_nothing_is_kept, .timeout = 120)
 {
     make_keys();
     for (size_t k = 0; k < sizeof(shortages) / sizeof(shortages[0]); k++)

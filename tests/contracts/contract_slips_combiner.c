@@ -358,7 +358,7 @@ post_half(skn_actor_t *actor, skn_error_t *error)
     return status;
 }
 
-Test(slips_combiner, a_batch_that_stays_half_is_told_at_the_end)
+Test(slips_combiner, a_batch_that_stays_half_is_reported_at_the_end)
 {
     be_combiner();
     probe.start = post_half;

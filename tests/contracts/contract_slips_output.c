@@ -394,14 +394,14 @@ static const slip_t logs[] = {
     { "partition", 0, "greatest[1]=inf", SKN_DIVERGED, DIVERGED("0") },
     { "partition", 0, "sum#2 sum[0]=1 sum[1]=1", REFUSED, NO_FIT },
     { "partition", 1, "greatest[0]=-inf", REFUSED,
-      "output: the partitions of batch 1 leave a sample with labels without "
-      "rows" },
+      "output: the partitions of batch 1 have no rows for a sample that "
+      "has labels" },
 };
 
 static const slip_t no_rows[] = {
     { "partition", 2, "greatest[0]=-inf sum[0]=0", REFUSED,
-      "output: the partitions of batch 2 leave a sample with labels without "
-      "rows" },
+      "output: the partitions of batch 2 have no rows for a sample that "
+      "has labels" },
 };
 
 Test(slips_output, a_sample_with_labels_and_without_rows_is_refused)

@@ -373,13 +373,13 @@ Test(contract_storage, every_subject_succeeds_when_nothing_fails)
 }
 
 /* A broken device, a full disk, no permission, no descriptors left. */
-Test(contract_storage, a_call_that_fails_is_told_and_nothing_whole_is_lost)
+Test(contract_storage, a_call_that_fails_is_reported_and_nothing_whole_is_lost)
 {
     static const int codes[] = { EIO, ENOSPC, EACCES, EMFILE };
     try_all(FAULT_SYSTEM, codes, 4);
 }
 
-Test(contract_storage, memory_that_runs_short_is_told_and_nothing_is_lost)
+Test(contract_storage, memory_that_runs_short_is_reported_and_nothing_is_lost)
 {
     try_all(FAULT_MEMORY, (const int[]){ ENOMEM }, 1);
 }

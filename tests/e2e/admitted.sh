@@ -34,13 +34,13 @@ refused() { # SENTENCE CODE PATTERN OPTION...
     check_code "$code" "$sentence" timeout 60 "$skein" member c three.yaml \
         -o checkpoint.path=run "$@"
     cp .check c.out
-    check_match "  and told why" "$pattern" c.out
+    check_match "  with the reason" "$pattern" c.out
 }
 refused "another number of epochs is refused" 78 \
     "train\.epochs is 1999 there, and 2000 in the run" "${calm[@]}" \
     -o train.epochs=1999
 check_match "  and what to do" "the same -o: train\.epochs=2000" c.out
-refused "so is it again" 78 "train\.epochs is 1999 there" "${calm[@]}" \
+refused "it is refused again" 78 "train\.epochs is 1999 there" "${calm[@]}" \
     -o train.epochs=1999
 refused "another width of a layer is refused" 78 \
     "model\.layers\.hidden\.units is 48 there, and 32" "${calm[@]}" \
@@ -48,9 +48,9 @@ refused "another width of a layer is refused" 78 \
 refused "each key that differs is counted" 78 \
     "train\.seed is 5 there, and 1 in the run \(2 more keys differ\)" \
     -o train.epochs=2000 -o train.seed=5 -o train.batch_rows=16
-check_equal "the coordinator tells of each once" \
+check_equal "the coordinator reports each once" \
     "$(grep -c '"text": *"refused: node .c.' run.lead.json)" 3
-check "while the others train on" grep -q '"checkpoint"' run.a.json
+check "while the others continue to train" grep -q '"checkpoint"' run.a.json
 check_equal "in their first generation" \
     "$(grep -c '"members":\[' run/coordinator.journal)" 1
 
@@ -62,7 +62,7 @@ pid_c=$started
 await "one with paths and limits of its own joins" 'a, b and c; c joins' \
     run.lead.json
 trains() { grep -q '"how":"begins"' run.c.json; }
-check "and takes part" wait_until 300 trains
+check "the member takes part" wait_until 300 trains
 check_code 1 "without a failure" grep -q 'failed\|fails\|another config: [^t]' \
     run.a.err run.b.err run.c.err
 
@@ -77,12 +77,12 @@ twin() {
 }
 for time in first second; do
     check_code 75 "a $time process with the key of c is refused" twin
-    check_match "  and told why" \
+    check_match "  with the reason" \
         "node 'c' is already a member, from 127\.0\.0\.1" twin.out
 done
-check_equal "which is told once" \
+check_equal "the refusal is reported once" \
     "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 1
-check_equal "and the others, and c, train on in their generation" "$(begun)" \
+check_equal "the others, and c, continue in their generation" "$(begun)" \
     "$generations"
 
 # Who is dead, and has not even closed its line, does not keep another one out.
@@ -94,15 +94,15 @@ pid_twin=$!
 at_exit "kill -9 $pid_twin 2>/dev/null"
 takes_over() { grep -q '"how":"begins"' twin.json; }
 check "one takes the place of another that is silent" wait_until 300 takes_over
-check_equal "and was not refused before" \
+check_equal "it was not refused before" \
     "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 1
 generations=$(begun)
 kill -CONT "$pid_c" "$worker_c"
 code=0
 wait "$pid_c" || code=$?
-check_equal "which is refused itself when it wakes" "$code" 75
-check_match "  and told why" "node 'c' is already a member" run.c.err
-check_equal "and ends nobody's generation" "$(begun)" "$generations"
+check_equal "the silent one is refused when it wakes" "$code" 75
+check_match "  with the reason" "node 'c' is already a member" run.c.err
+check_equal "and ends no generation" "$(begun)" "$generations"
 
 # A member that was killed is back at once, by its connection's end.
 kill -9 "$pid_twin"
@@ -114,11 +114,11 @@ at_exit "kill -9 $pid_twin 2>/dev/null"
 await "one that was killed comes back" 'c died and is back|c is gone' \
     run.lead.json
 is_back() { grep -q '"how":"begins"' again.json; }
-check "and takes part" wait_until 300 is_back
-check_equal "and nobody else was refused" \
+check "the member takes part" wait_until 300 is_back
+check_equal "no other member was refused" \
     "$(grep -c "refused: node 'c' is already a member" run.lead.json)" 2
 
 kill -TERM "$lead_pid"
-check "the coordinator ends well when it is told to" wait "$lead_pid"
-check "and so do its members" wait "$pid_a" "$pid_b" "$pid_twin"
+check "SIGTERM ends the coordinator well" wait "$lead_pid"
+check "its members end well, too" wait "$pid_a" "$pid_b" "$pid_twin"
 finish

@@ -77,7 +77,7 @@ alone() { # OPTION...: the weights of a run of one process
 goes_on() {
     local sentence=$1
     shift
-    check "$sentence: the run goes on" all "$@" --resume
+    check "$sentence: the run continues" all "$@" --resume
     check_equal "  to the weights of an undisturbed run" "$(sha_of 0.json)" \
         "$want"
     check "  and only the first node has a folder of it" \
@@ -87,7 +87,7 @@ goes_on() {
 alone
 start 3 tiny.yaml
 stop 1
-check_match "a node is killed: the others say so" "node 'b'" 0.err
+check_match "a node is killed: the others report it" "node 'b'" 0.err
 goes_on "a node that was killed" 3 tiny.yaml
 check "  from a checkpoint" python3 -c "
 assert $(event resume batch 0.json) > 0"
@@ -152,7 +152,8 @@ start 3 tiny.yaml
 stop 0 1 2
 rm -rf a/run/batch-* a/run/latest
 goes_on "without any checkpoint" 3 tiny.yaml
-check_match "  it says so" "there is no complete checkpoint" 0.err
+check_match "  with a warning that there is none" \
+    "there is no complete checkpoint" 0.err
 rm -rf a/run
 
 options=(-o train.updates=copy -o train.optimizer.kind=adagrad
@@ -163,7 +164,7 @@ start 3 tiny.yaml "${options[@]}"
 stop 0 1 2
 # What a node has under the name of the run is not looked at.
 mkdir -p b/run/batch-000000000020 && echo '{}' >b/run/run.json
-check "copies and sums, rubbish on another node: the run goes on" \
+check "copies and sums, rubbish on another node: the run continues" \
     all 3 tiny.yaml "${options[@]}" --resume
 check_equal "  to the weights of an undisturbed run" "$(sha_of 0.json)" "$want"
 rm -rf a/run b/run

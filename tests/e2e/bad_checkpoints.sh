@@ -48,11 +48,11 @@ PYTHON
 }
 check "three nodes train, and are stopped" some first 4
 spoil 1
-check "where the newest checkpoint is damaged on all of them they go on" \
+check "they continue although the newest checkpoint is damaged on all" \
     some second 4
-check_match "  from an older one, which people are told" \
+check_match "  from an older one, with a warning" \
     'continuing from an older one' second.json
-check_code 78 "with other units none of them can go on: the run ends" \
+check_code 78 "with other units none of them can continue: the run ends" \
     whole third -o train.epochs=100000 -o model.layers.hidden.units=48
 check_match "  and says why" 'was started with another' third.err
 spoil 4

@@ -135,14 +135,17 @@ for header in '3 300 1000\n' ''; do
     "${training[@]}" -o data.test=wide.txt >out 2>err </dev/null
     check_equal "a test file with more than the model has" $? 0
     at=$(($(printf '%b' "$header" | wc -l) + 1)):1
-    check_match "  is cut, which is told" "^skein: warning: wide\.txt:$at: \
+    check_match "  its surplus is left out, with a warning" \
+        "^skein: warning: wide\.txt:$at: \
 first of 2 labels and 1 feature, in 2 points, that the model does \
 not have; they are left out; 1 point has no label left and counts as wrong; \
 $widen$" err
     "$skein" eval new -o data.test=wide.txt --json >out 2>err
-    check_match "  eval cuts it, too, and counts" '"points":3,"unlabelled":1,'\
+    check_match "  eval leaves it out, too, and counts it" \
+        '"points":3,"unlabelled":1,'\
 '"unknown_labels":2,"unknown_features":1,"unknown_points":2,' out
-    check_match "  and tells it" "in 2 points, that the model does not have" err
+    check_match "  and warns of it" \
+        "in 2 points, that the model does not have" err
 done
 rm -rf new
 wider=(-o data.label_count=1000 -o data.feature_count=300)
@@ -175,12 +178,12 @@ done
 { cat headless.txt && echo '9999,3 5:1'; } >stray.txt
 rm -rf new
 "${training[@]}" -o data.train=stray.txt >out 2>err </dev/null
-check_match "a label far beyond all others is told" "^skein: warning: \
+check_match "a label far beyond all others is a warning" "^skein: warning: \
 stray\.txt:601:1: label 9999 is far beyond those of all other lines, which end \
 at $greatest, and makes the model have 10000 labels; " err
 rm -rf new
 "$skein" check tiny.yaml --data -o data.train=stray.txt >out 2>err
-check_match "check --data tells that, too" \
+check_match "check --data warns of it, too" \
     "^skein: warning: stray\.txt:601:1: " err
 { cat headless.txt && echo '2000000000 5:1'; } >far.txt
 data "a label that would make gigabytes is refused" far.txt \
@@ -191,7 +194,7 @@ odd=(-o data.train=odd.txt -o data.test=odd.txt)
 check "lines without labels or features are accepted" \
     seen 0 "" "${training[@]}" "${odd[@]}"
 rm -rf new
-check_match "  counted, and said how they are treated" \
+check_match "  counted, and how they are treated is printed" \
     "1 points without labels are not trained on, 1 without features are" out
 check "  and in the start event" seen 0 "" "$skein" train tiny.yaml --json \
     -o checkpoint.path=odd "${odd[@]}"
@@ -250,9 +253,11 @@ memory for its share, nodes.b.memory allows 1 MiB; allow more, *" \
 refused "a model with nodes in one process" 64 "bad.yaml has 2 nodes, but \
 this is one process; start them all with \`skein up bad.yaml\`, or each by \
 hand, such as \`skein node a bad.yaml\`" "$skein" train bad.yaml
-refused "a node that the model has not" 64 "bad.yaml has no node 'z'; its \
+refused "a node that the model does not have" \
+    64 "bad.yaml has no node 'z'; its \
 nodes are listed under nodes:, such as a" "$skein" node z bad.yaml
-refused "nodes that the model has not" 64 "tiny.yaml has no nodes; list them \
+refused "nodes that the model does not have" \
+    64 "tiny.yaml has no nodes; list them \
 under nodes:, or give --local-nodes N" "$skein" up tiny.yaml
 refused "no number of nodes" 64 \
     "--local-nodes must be a whole number in 1..64, found '0'" \
@@ -375,7 +380,7 @@ other "train.batch_rows" -o train.batch_rows=20
 other "train.optimizer.kind" -o train.optimizer.kind=adagrad
 other "number format of layer 'output'" -o train.optimizer.kind=sgd \
     -o model.layers.output.weights=bf16
-check "  and the old config still goes on" "${resuming[@]}" >resumed.log
+check "  and the old config still continues" "${resuming[@]}" >resumed.log
 
 # --- the machine -------------------------------------------------------------
 refused "more memory than the config allows" 71 "the run needs about * MiB of \
@@ -384,7 +389,7 @@ model.layers.hidden.units" "${training[@]}" -o resources.memory=1MiB
 refused "more memory than there is" 71 "the run needs about * MiB of memory, * \
 MiB are available; *" bash -c 'ulimit -v 100000 && exec "$@"' - \
     "${training[@]}"
-check_equal "  is said before anything is written" "$(ls -d new 2>&1)" \
+check_equal "  is refused before anything is written" "$(ls -d new 2>&1)" \
     "ls: cannot access 'new': No such file or directory"
 : >file
 refused "a file where the folder should be" 73 \
@@ -434,7 +439,7 @@ lost" \
         "$skein" train tiny.yaml -o checkpoint.path=full/run -o train.epochs=1
     "$skein" train tiny.yaml -o checkpoint.path=full/two -o train.epochs=2 \
         >two.out 2>two.err </dev/null
-    check_match "  and before the end it says that nothing is kept yet" \
+    check_match "  and before the end it warns that nothing is saved yet" \
         "No space left on device; free some space, or choose another disk; \
 no batch of this run is saved yet, so all of it may be lost$" two.err
     rm -rf full/*
@@ -467,10 +472,10 @@ disk; batch [0-9]+ is saved$" \
     rm full/filler
     before=$(grep -c '"event":"checkpoint"' full.json)
     more() { [ "$(grep -c '"event":"checkpoint"' full.json)" -gt "$before" ]; }
-    check "  and the run goes on to save when there is room" wait_until 100 more
+    check "  and the run saves again when there is room" wait_until 100 more
     kill -TERM $!
     wait $!
-    check_equal "  to a good end" $? 0
+    check_equal "  and it ends well" $? 0
     head -c 2m /dev/zero >full/filler 2>filler.log
     saved=$(readlink full/run/latest | sed 's/batch-0*//')
     "$skein" train --resume full/run -o train.epochs=$((saved / 19 + 2)) \

@@ -122,7 +122,7 @@ check_equal "one node is killed: the others end and are unavailable" \
 check_match "  with its name" "node 'b'" killed.0.err
 check_match "  on each of them" "node 'b'" killed.2.err
 relays_say 3 "rate 0"
-check "the run goes on with --resume" all killed --resume
+check "the run continues with --resume" all killed --resume
 same "to the same weights" killed
 
 # Who may not come in.
@@ -146,6 +146,6 @@ strange() { # the others know b by its old key
     return "$code"
 }
 check_code 69 "a node with another key gets nowhere" strange
-check_match "  it learns who refused it" "refused our key" strange.1.err
-check_match "  and those who refused say so" "refused" strange.0.err
+check_match "  it reports which node refused it" "refused our key" strange.1.err
+check_match "  and the nodes that refused report it" "refused" strange.0.err
 finish

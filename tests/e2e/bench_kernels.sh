@@ -63,27 +63,29 @@ check_equal "percentages follow from figures and roofs, and are counted" \
 
 # --- a part of them, as text -------------------------------------------------
 "$bench" row --runs 1 >out 2>err
-check_equal "text goes with a code of 0" "$?" 0
+check_equal "bench_kernels prints text with exit code 0" "$?" 0
 check_match "a line a kernel, with a percentage" \
     '^adam_row/[^ ]+ +memory +[0-9.]+ +[0-9.]+ [A-Z][A-Za-z/]+ +[0-9.]+% ' out
-check_match "and a last line" \
+check_match "the last line counts the kernels" \
     '^[0-9]+ of [0-9]+ kernels below 70% of their bound$' out
-check_equal "no other kernel" "$(grep -c '^dropout' out)" 0
+check_equal "no other kernel is measured" "$(grep -c '^dropout' out)" 0
 check_equal "SKEIN_ISA is respected" \
     "$(SKEIN_ISA=scalar "$bench" dropout --runs 1 --json |
         sed -n 's/.*"isa":"\([a-z0-9_]*\)".*/\1/p' | sort -u)" scalar
 
 # --- what is wrong -----------------------------------------------------------
-refuses "an unknown kernel is told, before anything is measured" 64 \
+refuses "an unknown kernel is reported, before anything is measured" 64 \
     "bench_kernels: no kernel is called 'gem,'" gem,
-check_equal "and nothing is printed" "$(cat out)" ""
+check_equal "an unknown kernel prints nothing on standard output" \
+    "$(cat out)" ""
 for words in "--runs 0" "--runs 26" "--runs 3x" "--runs=" "gemm row"; do
     # shellcheck disable=SC2086
-    refuses "the usage is told after $words" 64 \
+    refuses "the usage is printed for $words" 64 \
         "usage: bench_kernels [--json] [--runs 1..25] [NAME]" $words
 done
 SKEIN_ISA=mmx "$bench" >out 2>err
-check_equal "a set that is not there is told" "$?: $(cut -c 1-29 err)" \
+check_equal "an instruction set that does not exist is refused" \
+    "$?: $(cut -c 1-29 err)" \
     "78: bench_kernels: SKEIN_ISA=mmx:"
 
 finish

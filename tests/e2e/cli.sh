@@ -31,34 +31,34 @@ for verb in $verbs; do
     check_match "$verb --help names its options" '^      --json ' help.out
 done
 says "without a verb the list is an error" 64 "$("$skein" --help)" "$skein"
-says "an unknown verb is told" 64 \
+says "an unknown verb is reported" 64 \
     "skein: unknown verb 'trian'; did you mean 'skein train'?" \
     "$skein" trian
-says "an unknown option is told" 64 \
+says "an unknown option is reported" 64 \
     "skein: unknown option '--resum'; did you mean --resume?" \
     "$skein" train tiny.yaml --resum
-says "an option without its value is told" 64 \
+says "an option without its value is reported" 64 \
     "skein: option --trace needs a value; write a Chrome / Perfetto trace at \
 the end" \
     "$skein" train tiny.yaml --trace
-says "a value where none belongs is told" 64 \
+says "a value where none belongs is reported" 64 \
     "skein: option --resume takes no value; leave the value out" \
     "$skein" train tiny.yaml --resume=yes
-says "an argument too few is told" 64 \
+says "an argument too few is reported" 64 \
     "skein: skein train needs one more argument; use it as skein train FILE" \
     "$skein" train
-says "an argument too many is told" 64 \
+says "an argument too many is reported" 64 \
     "skein: unexpected argument 'b'; see --help" "$skein" check a b
-says "a missing model file is told" 66 \
+says "a missing model file is reported" 66 \
     "none.yaml: No such file or directory; check the path" \
     "$skein" train none.yaml
 "$skein" train none.yaml --json >json.out 2>/dev/null
 check "with --json the error is an event too" every_line_is_json json.out
-check_equal "and it has its code" "$(event error code json.out)" 66
+check_equal "the event has the exit code" "$(event error code json.out)" 66
 
 # --- check, graph -----------------------------------------------------------
 says "a good model is ok" 0 "" "$skein" check tiny.yaml
-check_equal "check says what it is" "$(cat out)" \
+check_equal "check prints what kind of file it is" "$(cat out)" \
     "ok: tiny.yaml is a model of 2 layers"
 "$skein" plan tiny.yaml >plan.yaml 2>/dev/null
 "$skein" check plan.yaml >out 2>&1
@@ -67,14 +67,14 @@ check_match "a plan is a good topology" \
 "$skein" plan --model tiny.yaml >decided.yaml
 says "a model with every value decided is good" 0 "" \
     "$skein" check decided.yaml
-says "a wrong override is told" 78 \
+says "a wrong override is reported" 78 \
     "-o train.epoch=3: unknown option 'epoch' of train; did you mean \
 'epochs'?" "$skein" check tiny.yaml -o train.epoch=3
 printf 'skein: 1\ndata: { train: t }\nmodel: { layers: [] }\n' >bad.yaml
 check_code 78 "a bad model is refused" "$skein" check bad.yaml
 "$skein" check bad.yaml >out 2>err
 check_match "with the line of the source" '^ +3 \| model:' err
-check_code 66 "check tells a missing file" "$skein" check none.yaml
+check_code 66 "check reports a missing file" "$skein" check none.yaml
 "$skein" check tiny.yaml -o data.train=gone.txt >out 2>err
 check_match "check warns of missing data" \
     '^skein: warning: data.train: gone.txt cannot be read' err
@@ -88,15 +88,15 @@ else
     skip "graph --svg draws a model" "graphviz is not installed"
 fi
 mkdir -p empty
-says "without graphviz the way out is told" 69 \
+says "without graphviz the way out is reported" 69 \
     "skein: --svg needs graphviz, and its \`dot\` cannot be started: No such \
 file or directory; apt-get install graphviz, or leave out --svg" \
     env PATH="$work/empty" "$skein" graph --svg plan.yaml
 
 # --- what there is ----------------------------------------------------------
 "$skein" actors source >out
-check_match "actors says an option" '^    window +whole number, 1 to 127' out
-says "an unknown kind is told" 64 \
+check_match "actors prints an option" '^    window +whole number, 1 to 127' out
+says "an unknown kind is reported" 64 \
     "skein: unknown actor kind 'sorce'; did you mean 'source'?" \
     "$skein" actors sorce
 "$skein" actors --json >json.out
@@ -112,7 +112,7 @@ check_match "the doctor sums up" \
 check "doctor --json is JSON" every_line_is_json json.out
 check_code 69 "what is broken is an exit code" \
     env SKEIN_ISA=mmx "$skein" doctor
-says "an unknown bench is told" 64 \
+says "an unknown benchmark is reported" 64 \
     "skein: unknown benchmark 'flaw'; available: flow" \
     "$skein" bench flaw
 # Its first lines will do: all of them take 20 s.
@@ -130,7 +130,7 @@ libzmq with pointers
 memcpy
 libzmq copying
 one 1:1"
-check_match "with its rate and latency" \
+check_match "bench flow gives its rate and latency" \
     '^one 1:1 +64( +[0-9.]+){2} +[0-9]+%( +[0-9.]+){2} +[0-9]+%$' "bench flow"
 check "bench flow --json is JSON" every_line_is_json "bench flow --json"
 "$skein" schema >schema.json
@@ -152,7 +152,7 @@ check_equal "one each, and skein(1)" "$(ls pages | wc -l)" \
     "$(($(echo "$verbs" | wc -l) + 1))"
 check_equal "a page is what man prints" "$(cat pages/skein-train.1)" \
     "$("$skein" man train)"
-says "a folder that is not there is told" 73 \
+says "a folder that is not there is reported" 73 \
     "skein: gone/skein.1: No such file or directory" "$skein" man --write gone
 if command -v groff >/dev/null; then
     groff -man -Tutf8 -ww man.* >out 2>err
@@ -200,13 +200,13 @@ says "eval sets nothing but data" 64 \
     "skein: -o train.epochs=3: only the data files can be set for a \
 trained model; set data.test or data.train" \
     "$skein" eval run -o train.epochs=3
-says "eval tells a missing test file" 66 \
+says "eval reports a missing test file" 66 \
     "skein: gone.txt: no such file; check the path" \
     "$skein" eval run -o data.test=gone.txt
-says "eval tells what is no model" 66 \
+says "eval refuses what is no model" 66 \
     "skein: empty is neither a run folder nor a checkpoint; \`skein train\` \
 prints the run folder as it starts" "$skein" eval empty
-says "predict tells a missing folder" 66 \
+says "predict reports a missing folder" 66 \
     "skein: gone: No such file or directory" "$skein" predict gone
 
 "$skein" predict run test.txt >predicted
@@ -223,12 +223,12 @@ PYTHON
 )
 check_equal "the best labels have the P@1 of eval" \
     "$(python3 -c "print('%.5f' % $(event eval p1 eval.json))")" "$precision"
-check_equal "-k is how many labels" \
+check_equal "-k sets the number of labels" \
     "$(echo '1:1 5:2' | "$skein" predict run -k 3 | wc -w)" 3
 check_equal "all labels sum to one" "$(echo '1:1 5:2' |
     "$skein" predict run -k 128 | tr ' ' '\n' | cut -d: -f2 |
     awk '{ sum += $1 } END { print (sum > 0.1 && sum <= 1.00001) }')" 1
-check_equal "a threshold may leave none" \
+check_equal "a threshold may leave no label" \
     "$(echo '1:1' | "$skein" predict run --threshold 1)" ""
 same=$(echo ' 1:1 5:2' | "$skein" predict run)
 check_equal "labels of a line are not looked at" \
@@ -245,7 +245,7 @@ printf '\357\273\277' | cat - names.txt >marked.txt
 check_equal "a byte order mark is none of the first one" \
     "$("$skein" predict run -k 900 --labels marked.txt <<<'1:1 5:2' |
         grep -c $'\xef')" 0
-check_equal "too few names are told" "$(echo '1:1' |
+check_equal "too few names are a warning" "$(echo '1:1' |
     "$skein" predict run --labels <(echo one) 2>&1 >/dev/null |
     sed 's/warning: [^ ]* has/warning: FILE has/')" \
     "skein: warning: FILE has 1 names, the model has 900 labels; those \
@@ -254,7 +254,7 @@ without a name are printed as numbers"
 check "predict --json is JSON" every_line_is_json json.out
 printf '1:1\n\n2:1 x\n3:1\n' >bad.txt
 "$skein" predict run bad.txt --strict >out 2>err
-check_equal "--strict: a bad line is told with its place" "$?: $(cat err)" \
+check_equal "--strict: a bad line is reported with its place" "$?: $(cat err)" \
     "65: skein: bad.txt:3:5: expected a feature, found \"x\"; a line is \
 label,label feature:value feature:value"
 check_equal "  lines before it are answered" "$(wc -l <out)" 2
@@ -267,7 +267,7 @@ stream() {
     local code=0
     "$skein" predict run stream.txt -k 2 >out 2>err || code=$?
     "$skein" predict run stream.txt -k 2 --json >json.out 2>json.err
-    check_equal "$1: the stream goes on to its end" "$code" 0
+    check_equal "$1: the stream is answered to its end" "$code" 0
     check_equal "  an answer a line" "$(wc -l <out) $(wc -l <json.out)" \
         "$2 $(($2 + $3))"
     check "  also in JSON" every_line_is_json json.out
@@ -287,7 +287,7 @@ check_equal "  none of the others is touched" \
 check_match "  errors have the place" \
     '^skein: stream.txt:5:3: expected a finite decimal number, found "x"; ' err
 check_match "  also where it is the length" '^skein: stream.txt:16:1: the '\
-'line has 33554433 bytes, at most 33554432 are allowed' err
+'line has 33554433 bytes, at most 33554432 allowed' err
 check_match "  and are counted" '^skein: warning: stream.txt: 10 of 17 lines '\
 'were refused, and have an empty answer; ' err
 check_equal "  in JSON they take the place of the answers" \
@@ -299,7 +299,7 @@ check_match "  with the line, and without labels" '^\{"event":"error",'\
 
 yes '5:x' | head -n 40 >stream.txt
 stream "many bad lines" 40 1
-check_equal "  are not told one by one" "$(wc -l <err)" 12
+check_equal "  are not reported one by one" "$(wc -l <err)" 12
 
 printf '5:1 200:3 999999999999:1\n5:1\n4294967296:2\n' >stream.txt
 stream "features that the model lacks" 3 1
@@ -316,11 +316,11 @@ check_equal "qid: and comments are passed over" \
     "$(sort -u out | wc -l) $(sed -n 3p out)" "2 "
 
 printf '2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
-check_equal "a header of another model is told" "$(cat out err)" "$good
+check_equal "a header of another model is a warning" "$(cat out err)" "$good
 skein: warning: stdin:1:1: three whole numbers count as the header of a data \
 file, and get no answer; if they are features, begin the line with a space"
 printf ' 2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
-check_equal "  behind a space they are features" "$(wc -l <out) $(cat err)" "2 "
+check_equal "  after a space they are features" "$(wc -l <out) $(cat err)" "2 "
 
 says "-k must be a number" 64 \
     "skein: -k must be a whole number in 1..128, found 'x'" \
@@ -336,7 +336,7 @@ check_equal "each line is answered at once" \
     "$line" "$(echo "$same" | cut -d' ' -f1)"
 eval "exec ${answers[1]}>&-"
 wait "${answers_PID:-}" 2>/dev/null
-says "a full disk is told once" 74 \
+says "a full disk is reported once" 74 \
     "skein: standard output: No space left on device; free some space, or \
 choose another disk" \
     bash -c "\"$skein\" predict run test.txt >/dev/full"
@@ -365,7 +365,7 @@ done
     -o train.epochs=100000 2>err | head -n 2 >out
 check_equal "head ends train quietly, and nothing starts again" \
     "${PIPESTATUS[0]} $(wc -l <out) $(cat err)" "141 2 "
-check "  which can be gone on with" "$skein" train tiny.yaml --resume \
+check "  the run can be continued" "$skein" train tiny.yaml --resume \
     -o checkpoint.path=unread -o train.max_batches=20
 says "a finished run that is resumed stays as it is" 0 \
     "skein: warning: this run has finished: there is nothing to train; to \
@@ -385,17 +385,18 @@ says "a closed standard output is an error" 74 \
 bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=closed \
 -o train.epochs=2 >&- 2>err <&-"
 check "  and nothing is printed into a checkpoint" "$skein" inspect closed
-says "a closed standard input is told" 74 \
+says "a closed standard input is reported" 74 \
     "stdin: Bad file descriptor; check the path" \
     bash -c "exec \"$skein\" check - <&-"
-says "a folder for a model file is told" 66 \
+says "a folder for a model file is reported" 66 \
     "skein: run is a folder, not a model file; if it holds a run, continue \
 it with \`skein train --resume run\`" "$skein" train run
-check_code 78 "a data file for a model file is told" "$skein" train train.txt
-says "a model file for a run folder is told" 66 \
+check_code 78 "a data file for a model file is reported" \
+    "$skein" train train.txt
+says "a model file for a run folder is reported" 66 \
     "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \
 train\` prints the run folder as it starts" "$skein" eval tiny.yaml
-says "a trace that cannot be written is told before the run" 73 \
+says "a trace that cannot be written is reported before the run" 73 \
     "skein: gone/trace.json: No such file or directory; choose a \
 file for the trace that you may write to" \
     "$skein" train tiny.yaml --trace gone/trace.json \
@@ -437,12 +438,12 @@ check_match "a terminal gets a progress bar" \
     'epoch [0-9]+/200 \[#*\.*\] [0-9]+%  [0-9]+/s  loss [0-9.]+' out
 NO_COLOR=1 on_terminal xterm "$skein" train tiny.yaml "${watched[@]}" \
     -o checkpoint.path=watched.plain >out
-check_match "without color if that is wished" '.\[#*\.*\] [0-9]+%' out
-check_equal "then nothing is colored" "$(grep -c '.\[36m' out)" 0
+check_match "NO_COLOR: a progress bar without color" '.\[#*\.*\] [0-9]+%' out
+check_equal "NO_COLOR: nothing is colored" "$(grep -c '.\[36m' out)" 0
 on_terminal dumb "$skein" train tiny.yaml "${watched[@]}" \
     -o checkpoint.path=watched.dumb >out
 check_equal "a dumb terminal gets none" "$(grep -c '%  [0-9]*/s' out)" 0
-check_equal "nor does a file" "$(grep -c '%  [0-9]*/s' train.err)" 0
+check_equal "a file gets none" "$(grep -c '%  [0-9]*/s' train.err)" 0
 
 mkfifo held.txt
 "$skein" train tiny.yaml -o data.train=held.txt -o checkpoint.path=never \
@@ -452,7 +453,7 @@ worker() { worker=$(pgrep -P "$pid"); }
 check "a worker waits for its data" wait_until 100 worker
 kill -9 "$worker"
 wait "$pid"
-check_equal "what dies before the run began is not started again" \
+check_equal "a worker that dies before the run began is not started again" \
     "$?: $(cat err)" \
     "70: skein: the worker process was killed by signal 9 (Killed); did \
 memory run out? see dmesg"
@@ -470,11 +471,12 @@ kill -9 "$worker"
 wait_until 300 grep -q 'it starts again' err
 kill -TERM "$pid"
 wait "$pid"
-check_equal "a stop before a run goes on again is no stop before it began" \
+check_equal "a stop before a run continues is not a stop before it began" \
     "$? $(event stopped begun out)" "0 True"
 
 (timeout 20 cat train.txt >held.txt &)
-says "data from a pipe is told" 66 "skein: held.txt: is not a regular file, \
+says "data from a pipe is reported" \
+    66 "skein: held.txt: is not a regular file, \
 and data is read more than once; copy it into a file" \
     timeout 30 "$skein" train tiny.yaml -o data.train=held.txt \
     -o checkpoint.path=never
@@ -495,17 +497,18 @@ file=$(find damaged/"$(readlink run/latest)" -name 'output.0.safetensors')
 printf 'X' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>/dev/null
 check_code 65 "inspect finds a changed byte" "$skein" inspect damaged
 "$skein" inspect damaged >out 2>err
-check_match "and says where" 'cannot be used: .*output.*is damaged' err
+check_match "the warning names the place" \
+    'cannot be used: .*output.*is damaged' err
 cp -r run bestless
 ln -sfn batch-000000009999 bestless/best
 check_code 65 "a best model that is gone is no sound run" \
     "$skein" inspect bestless
-check_match "evaluated is the newest, with a word" \
+check_match "the newest is evaluated, with a warning" \
     'warning: .best. names a checkpoint that is missing' \
     <("$skein" eval bestless 2>&1)
 check_code 64 "names and lines are not both standard input" \
     "$skein" predict run --labels -
-check_match "its list marks it" \
+check_match "the list of inspect marks it" \
     "^holds *$(readlink run/latest) .*DAMAGED" out
 check "an older checkpoint is evaluated" "$skein" eval damaged
 check_code 65 "the damaged one by itself is refused" \

@@ -64,12 +64,12 @@ for loss in late one_vs_all; do
     check "int8 is fine with $loss to the end" \
         errors "$loss.int8" "max(e) < 0.01 and not bad"
 done
-check "int8 is fine with an early softmax, till it has learnt" \
+check "int8 is fine with an early softmax until it has learnt" \
     errors softmax.int8 \
     "e[0] < 0.01 and max(e) > 0.02 and len(bad) == 1 and bad[0] > 38"
-check_match "  which a hint is told with" \
+check_match "  then there is a warning with a hint" \
     '"hint":"[^"]*links.coding[^"]*merge: late[^"]*one_vs_all' softmax.int8.json
-check "the same run tells the same" up again 2 \
+check "the same run reports the same" up again 2 \
     -o links.coding=int8 -o train.merge=early
 check_equal "  error" "$(event "done" gradient_error again.json)" \
     "$(event "done" gradient_error softmax.int8.json)"
@@ -80,6 +80,6 @@ check "three nodes train a model with a dense layer" up deep 3 \
         dropout: 0 }, { name: second, units: 24, dropout: 0 },
         { name: output, loss: softmax }]'
 check "  and measures" errors deep "0.001 < e[0] < 0.02"
-check "a single node has no coding to tell of" up alone 1
-check "  and tells none" errors alone "not e and 'gradient_error' not in done"
+check "a single node has no coding to report" up alone 1
+check "  and reports none" errors alone "not e and 'gradient_error' not in done"
 finish

@@ -33,7 +33,7 @@ check_match "a line break in a path is printed as \\n" '^saved  a\\nb/batch' out
     >out 2>err
 check "text in quotes is what the quotes hold" test -d "run #2/latest"
 check "only these are there" test ! -e run -a ! -e a -a ! -e '"run #2"'
-says "a missing file is told in one line" 66 \
+says "a missing file is reported in one line" 66 \
     "skein: no\\nfile: no such file; check the path" \
     "$skein" train tiny.yaml -o data.train="no${newline}file"
 cp test.txt "te #1.txt"
@@ -94,7 +94,7 @@ for verb in train bench version; do
         "$("$skein" $verb --help)"
 done
 check_equal "help alone is --help" "$("$skein" help)" "$("$skein" --help)"
-says "help for no verb is told" 64 \
+says "help for no verb is reported" 64 \
     "skein: unknown verb 'trian'; did you mean 'skein train'?" \
     "$skein" help trian
 
@@ -113,10 +113,12 @@ train.evaluate.sampler_batches="
 check_equal "so are keys of layers" \
     "$(completes plan m.yaml -o model.layers.output.sampler.b)" \
     "model.layers.output.sampler.bits="
-check_equal "the words of bench" "$(completes bench '')" "flow"
-check_equal "kinds of actors" "$(completes actors emb)" "embedding"
-check_equal "verbs behind help" "$(completes help tr)" "train"
-check_equal "short options" "$(completes predict -k)" "-k"
+check_equal "the words of bench are completed" \
+    "$(completes bench '')" "flow"
+check_equal "kinds of actors are completed" \
+    "$(completes actors emb)" "embedding"
+check_equal "verbs after help are completed" "$(completes help tr)" "train"
+check_equal "short options are completed" "$(completes predict -k)" "-k"
 
 # --- every problem, once ------------------------------------------------------
 cat >bad.yaml <<'YAML'
@@ -167,7 +169,7 @@ check_equal "a plug-in that is not there is one problem" \
     echo 'trian: 1'
 } >plugged.yaml
 lines=$(wc -l <plugged.yaml)
-check_equal "a key that stands twice hides no other mistake" \
+check_equal "a repeated key hides no other mistake" \
     "$(problems "$skein" check plugged.yaml)" "78 plugged.yaml $((lines - 1)) 1
 78 plugged.yaml $lines 1"
 sed -i -e '$d' plugged.yaml
@@ -179,12 +181,12 @@ check_equal "each plug-in of a model that cannot be loaded is a problem" \
 
 head -c 1000 "$build/libskein.so.0" >cut.so
 sed 's/nope/cut/' plugin.yaml >cut.yaml
-check_equal "so is one that was cut short, which would kill the process" \
+check_equal "a truncated plug-in, which would kill the process, is a problem" \
     "$(problems "$skein" check cut.yaml)" "78 cut.yaml 4 13"
 echo 'void __attribute__((constructor)) die(void) { __builtin_trap(); }' |
     cc -shared -fPIC -x c - -o dying.so
 sed 's/nope/dying/' plugin.yaml >dying.yaml
-says "a crash of its constructor is told with its path" 132 \
+says "a crash of its constructor is reported with its path" 132 \
     "signal 4 (Illegal instruction) in the loading of plug-in ./dying.so" \
     "$skein" check dying.yaml
 printf '#include "skein/actor.h"\n%s\n' \
@@ -196,11 +198,12 @@ check_equal "one that brings no kind is refused" "$(head -n 1 err)" \
     "empty.yaml:4:13: plug-in ./empty.so brings no kind of actor"
 "$skein" plan tiny.yaml >planned.yaml
 "$skein" train planned.yaml 2>err
-check_equal "what is no model file is said to be a topology" \
+check_equal "train names a topology file as such" \
     "$(head -n 1 err)" "planned.yaml:2:1: this is a topology file, not a \
 model file; use \`skein run\` for it"
 "$skein" run tiny.yaml 2>err
-check_equal "and the reverse" "$(head -n 1 err)" "tiny.yaml:1:1: this is a \
+check_equal "run names a model file as such" \
+    "$(head -n 1 err)" "tiny.yaml:1:1: this is a \
 model file, not a topology file; use \`skein train\` for it"
 
 # --- data files ---------------------------------------------------------------
@@ -219,7 +222,8 @@ check_code 65 "with it a bad line is refused" "$skein" check tiny.yaml --data \
 "$skein" check tiny.yaml --data -o data.train=broken.txt \
     -o data.test=worse.txt >out 2>err
 check_match "with its place" '^skein: broken.txt:4:' err
-check_match "and so is that of the other file" '^skein: worse.txt:7:' err
+check_match "the first mistake of the other file, too" \
+    '^skein: worse.txt:7:' err
 check_code 66 "a file that is not there is refused" \
     "$skein" check tiny.yaml --data -o data.test=none.txt
 sed '1s/600/601/' train.txt >short.txt
@@ -243,10 +247,10 @@ done
 warns "check of a topology, too" \
     "plan.yaml:[0-9]+:[0-9]+: '[a-z_.1]*' is to run on core 4000" \
     "$skein" check plan.yaml
-warns "run tells it" "core 4000 of '.*' does not exist" "$skein" run plan.yaml
-warns "train tells it" "core 4000 of '.*' does not exist" \
+warns "run reports it" "core 4000 of '.*' does not exist" "$skein" run plan.yaml
+warns "train reports it" "core 4000 of '.*' does not exist" \
     "$skein" train cores.yaml -o train.epochs=1 -o checkpoint.path=cores
-warns "train tells more cores than there are" ".cores. of resources is 4000" \
+warns "train reports more cores than there are" ".cores. of resources is 4000" \
     "$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=many \
     -o resources.cores=4000
 "$skein" train cores.yaml --json -o train.epochs=1 -o checkpoint.path=json \
@@ -257,7 +261,7 @@ check_match "with its place" '"event":"warning","file":"cores.yaml","line":13' \
     out
 last=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 if [ "$last" -gt 0 ]; then
-    warns "a core that taskset renames is told" \
+    warns "a core that taskset renames is reported" \
         "core 0 of resources is CPU $last of the system" \
         taskset -c "$last" "$skein" check tiny.yaml -o 'resources.cores=[0]'
     warns "and what it leaves" \
@@ -265,7 +269,7 @@ if [ "$last" -gt 0 ]; then
         taskset -c "$last" "$skein" check tiny.yaml -o 'resources.cores=[1]'
 fi
 "$skein" check tiny.yaml -o resources.cores=1 >out 2>err
-check "cores that are there are no matter" test ! -s err
+check "cores that exist cause no warning" test ! -s err
 
 # Each node binds its own actors, and not the first one's alone.
 bound() { # whether the actor output.1 of node n1 is held on one core
@@ -303,11 +307,11 @@ hold_ports 1
 sed -i "s/PORT/${ports[0]}/" nodes.yaml
 for name in a b; do "$skein" keygen $name.key >out 2>&1; done
 "$skein" node b nodes.yaml --wait 1 >out 2>err
-check_match "a peer's name that is unknown is told at once" \
+check_match "an unknown host name is reported at once" \
     "^skein: warning: node 'a': the host name in $nowhere:17101 cannot be " err
 check_match "and again at the end" "whose host name cannot be resolved" err
 "$skein" member b nodes.yaml --wait 1 -o checkpoint.path=member >out 2>err
-check_match "a member tells it of its coordinator" \
+check_match "a member reports it of its coordinator" \
     "^skein: warning: the coordinator's host name in $nowhere:17100 cannot be \
 resolved" err
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
@@ -317,10 +321,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     setpriv --reuid 65534 --regid 65534 --clear-groups ./skein-copy train \
         tiny.yaml --resume -o data.cache=none -o 'checkpoint.path=run #2' \
         -o train.epochs=9 >out 2>err
-    check_equal "another's run is told as such" "$?" 77
+    check_equal "another user's run is reported as such" "$?" 77
     check_match "with its owner" \
         "run #2: the folder exists and belongs to root" err
 else
-    skip "another's run is told as such" "needs root and setpriv"
+    skip "another user's run is reported as such" "needs root and setpriv"
 fi
 finish

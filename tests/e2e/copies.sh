@@ -39,7 +39,7 @@ resumed() {
     train "$name" "${options[@]}" --resume "$@"
     check_equal "$sentence" "$(sha_of "$name.json")" \
         "$(sha_of "$name.whole.json")"
-    check_equal "  and it went on behind 38 batches" \
+    check_equal "  and it continued after 38 batches" \
         "$(event resume batch "$name.json")" 38
 }
 

@@ -29,7 +29,7 @@ calls=$calls,symlinkat,renameat,renameat2
 strace -f -y -o calls.log -e "trace=$calls" "$skein" run plan.yaml --json \
     >whole.json 2>whole.err
 sha=$(sha_of whole.json)
-check_equal "a run that nobody disturbs takes four checkpoints" \
+check_equal "an undisturbed run saves four checkpoints" \
     "$(grep -c '"event":"checkpoint"' whole.json) ${#sha}" "4 64"
 rm -rf run
 

@@ -83,7 +83,8 @@ then
     timeout 60 "$skein" train tiny.yaml "${small[@]}" -o checkpoint.path=new \
         -o data.train=disk/train.txt -o data.cache=disk/named \
         >out 2>err || code=$?
-    check_equal "no room for a cache that is named is told" "$code $(cat err)" \
+    check_equal "no room for a cache that is named is an error" \
+        "$code $(cat err)" \
         "74 skein: disk/named-train.skc: the cache cannot be written: No space \
 left on device; free some space, or set data.cache to a path in a folder that \
 has room"
@@ -162,7 +163,7 @@ fi
 check_equal "a worker is started again 5 times in a minute" \
     "$(grep -c '^skein: warning: the worker process was killed by signal 9' \
         doomed.err)" 5
-check_equal "  then the run ends, and says so" \
+check_equal "  then the run ends with an error" \
     "$code $(tail -n 1 doomed.err)" \
     "70 skein: the worker process was killed by signal 9 (Killed); did \
 memory run out? see dmesg"

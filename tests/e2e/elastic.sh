@@ -48,7 +48,7 @@ check_equal "three members give the weights of one process" "$(done_of all)" \
     "$want"
 check_equal "in one generation" \
     "$(grep -c '"members":\[' all/coordinator.journal)" 1
-check_match "a second start says that the run is done" 'this run is done' <(
+check_match "a second start reports that the run is done" 'this run is done' <(
     "$skein" coordinator three.yaml -o checkpoint.path=all 2>&1)
 
 # --- they come, leave and die ----------------------------------------------
@@ -68,12 +68,12 @@ member moving c "${long[@]}"
 pid_c=$started
 await "a third one joins" 'a, b and c; c joins' moving.lead.json
 kill -TERM "$pid_b"
-check "one that is told to leaves with exit code 0" wait "$pid_b"
-await "the others go on" 'a and c; b leaves' moving.lead.json
+check "a member that gets SIGTERM leaves with exit code 0" wait "$pid_b"
+await "the others continue" 'a and c; b leaves' moving.lead.json
 kill -9 "$pid_c"
 rm -rf moving/c
 await "a dead one is noticed" 'c is (gone|silent)' moving.lead.json
-await "the one that is left goes on" ': a; c is' moving.lead.json
+await "the remaining one continues" ': a; c is' moving.lead.json
 kill -9 "$lead_pid"
 wait "$lead_pid" 2>/dev/null # its journal is held till it is gone
 lead moving --wait 1 "${long[@]}"
@@ -83,7 +83,7 @@ await "a coordinator that was killed finds its run" \
 member moving c "${long[@]}"
 pid_c=$started
 check "the coordinator ends well" wait "$lead_pid"
-check "so does who was there from the beginning" wait "$pid_a"
+check "the member that was there from the beginning ends well" wait "$pid_a"
 wait "$pid_c"
 check_equal "and the weights are those of an undisturbed run" \
     "$(done_of moving)" "$want_long"
@@ -102,7 +102,7 @@ check_code 77 "a member with a key of its own making is refused" \
     "$skein" member a three.yaml -o checkpoint.path=shut
 mv a.key.kept a.key && mv a.key_secret.kept a.key_secret
 kill -TERM "$lead_pid"
-check "a coordinator without members ends when it is told to" wait "$lead_pid"
+check "SIGTERM ends a coordinator without members" wait "$lead_pid"
 check_code 69 "a member that finds no coordinator gives up" \
     "$skein" member a three.yaml -o checkpoint.path=shut --wait 1
 
@@ -117,12 +117,12 @@ pid_a=$!
 "$skein" member b three.yaml -o checkpoint.path=spoken \
     -o train.epochs=$epochs >spoken.b.out 2>&1 </dev/null &
 pid_b=$!
-check "one whose folder is another run's does not keep the others" \
+check "a member with another run's folder does not hinder the others" \
     wait "$lead_pid" "$pid_a"
 wait "$pid_b"
 check_equal "  and ends with its reason" $? 73
-check_match "  which it tells, too" "spoken/b holds another run" spoken.b.out
-check_match "  as others what they do" "^a starts generation 1$" \
+check_match "  which it prints, too" "spoken/b holds another run" spoken.b.out
+check_match "  as other members print what they do" "^a starts generation 1$" \
     spoken.a.out
 
 # --- from one place --------------------------------------------------------
@@ -143,6 +143,7 @@ check_code 75 "it is not started from elsewhere, too" "$skein" up tiny.yaml \
     --local-nodes 2 --elastic -o checkpoint.path=once -o train.epochs=100000
 kill -9 "$(pgrep -P "$lead_pid" -f 'skein coordinator')"
 kill -TERM "$lead_pid"
-check "told to stop while its coordinator is away it ends well" wait "$lead_pid"
+check "SIGTERM ends up well while its coordinator is away" \
+    wait "$lead_pid"
 check_match "  at a marker" '"event":"stopped"' once.json
 finish

@@ -38,13 +38,13 @@ for kind in simhash dwta; do
         -o "model.layers.output.sampler={ kind: $kind, rows: 20,
             refresh_batches: 2 }" >"$kind.out"
     check "train: an index of $kind" named "$kind.out"
-    check_match "  which is told" '"event":"index"' "$kind.out"
+    check_match "  with an index event" '"event":"index"' "$kind.out"
 done
 quiet "$skein" train tiny.yaml --json -o checkpoint.path=run --resume >done.out
 check "train: the end of a finished run again" named done.out
 quiet "$skein" train tiny.yaml --json -o checkpoint.path=run >error.out
 check "train: an error" named error.out
-check_match "  which is told" '"event":"error"' error.out
+check_match "  with an error event" '"event":"error"' error.out
 quiet "$skein" eval run --json --index >eval.out
 check "eval" named eval.out
 quiet "$skein" predict run test.txt --json >predict.out

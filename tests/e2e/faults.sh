@@ -161,7 +161,7 @@ check "the wall clock jumps" jumps
 : >reads
 cluster clock
 jumping both clock clock.yaml
-ended "  and two nodes do not mind" clock "0 0"
+ended "  and two nodes train as before" clock "0 0"
 same clock
 check "  since they look at it for the name of a folder alone" test \
     "$(wc -c <reads)" -lt 10
@@ -182,7 +182,7 @@ if can_make_networks; then
     before=$(saved)
     check "  and put back after 4.5 s" wire_join 1
     more() { [ "$(saved)" -gt "$before" ]; }
-    check "  the run goes on" wait_until 150 more
+    check "  the run continues" wait_until 150 more
     wire_cut 1
     ended "  pulled out for good: both end" wire "69 69"
     said wire a "^skein: node 'b' has not answered for 10.0 s; "

@@ -47,7 +47,8 @@ half() {
     # shellcheck disable=SC2086
     node "$run" b "$run.yaml" --wait 9 -o train.epochs=9 $b
     ended "a with '$a', b with '$b'" "$run" "78 78"
-    check_match "  both know why" "^skein: node '[ab]' (refused the link: it \
+    check_match "  both report the reason" \
+        "^skein: node '[ab]' (refused the link: it \
 does not agree with this node on --resume or --predict|continues a run, \
 this one (starts a new run|predicts)|starts a new run, this one continues a \
 run|predicts, this one continues a run); stop all nodes, then start all with \
@@ -61,14 +62,16 @@ half predict_b --resume "--predict test.txt"
 
 # --- the wrong file -----------------------------------------------------------
 check_code 64 "a file without nodes" "$skein" node a tiny.yaml
-check_match "  is called that" "^skein: tiny.yaml has no \`nodes:\`; list the \
+check_match "  is reported as such" \
+    "^skein: tiny.yaml has no \`nodes:\`; list the \
 nodes there, train it in one process with \`skein train\`, or on nodes of this \
 machine with \`skein up FILE --local-nodes N\`$" .check
 
 check_code 71 "too little memory for all nodes of a machine" \
     "$skein" up tiny.yaml --local-nodes 2 -o resources.memory=9MiB \
     -o checkpoint.path=memory.run
-check_match "  is called that" "the 2 nodes of this machine need about [0-9]+ \
+check_match "  is reported as such" \
+    "the 2 nodes of this machine need about [0-9]+ \
 MiB of memory, resources.memory allows 9 MiB; allow more, take fewer nodes, or \
 fewer model.layers.hidden.units$" .check
 
@@ -93,7 +96,8 @@ pid[cut.b]=$!
 check_equal "head ends a node quietly" "${PIPESTATUS[0]} $(cat cut.a.err)" \
     "141 "
 wait "${pid[cut.b]}"
-check_equal "  the other one is told, and ends well" "$? $(cat cut.b.err)" "0 "
+check_equal "  the other node is informed, and ends well" \
+    "$? $(cat cut.b.err)" "0 "
 TMPDIR=$work/tmp "$skein" up tiny.yaml --local-nodes 2 --json \
     -o checkpoint.path=killed.run -o train.epochs=100000 >killed.json \
     2>killed.err </dev/null &

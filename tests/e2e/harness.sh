@@ -85,7 +85,7 @@ check "by the kernel's hand" holds \
     60000000 < r["hosts"][0]["memory_peak_bytes"] <= 64 << 20' "$work/r"
 check_code 1 "a rate that is none" run_nodes "$work/r" --nodes 1 \
     --rate banana -- true
-check "is told" holds '"banana" in r["error"]' "$work/r"
+check "the wrong rate is reported" holds '"banana" in r["error"]' "$work/r"
 "$nodes" --nodes 2 -- true >"$work/r" 2>"$work/said" &
 wait $!
 check_equal "no host is left behind" "$(ip netns list | grep -c "^skn$!")" 0

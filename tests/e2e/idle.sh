@@ -78,7 +78,7 @@ check "every line is still JSON" every_line_is_json yielding.json
 # --- down, up, and a notice -----------------------------------------------
 start long "${idle[@]}" -o train.epochs=1000000 -o idle.notice.file=leave \
     -o idle.notice.every_s=0.2
-check "it says how it gives way" wait_until 300 says '"action":"begin"' long
+check "it reports how it gives way" wait_until 300 says '"action":"begin"' long
 check "and how many cores are used" wait_until 300 says '"event":"start"' long
 worker=$(worker_of "$pid")
 check_match "it is the first to be killed where memory ends" '^1000$' \
@@ -99,8 +99,8 @@ if [ "$units" -gt 1 ]; then
 fi
 touch leave
 wait "$pid"
-check_equal "a notice brings the run to a good end" "$?" 0
-check_match "which tells where it came from" \
+check_equal "a notice ends the run well" "$?" 0
+check_match "with the source of the notice" \
     '"action":"leave","source":"file","what":"leave"' long.json
 check_match "and what was saved" '"event":"stopped","batch":[0-9]' long.json
 check_match "and what was harvested" \
@@ -110,7 +110,7 @@ start asked "${idle[@]}" -o train.epochs=1000000 \
     -o "idle.notice.command=test -e leave" -o idle.notice.every_s=0.2
 wait "$pid"
 check_equal "a command may give the notice" "$?" 0
-check_match "which is told, too" '"action":"leave","source":"command"' \
+check_match "which is reported, too" '"action":"leave","source":"command"' \
     asked.json
 
 # --- a death --------------------------------------------------------------
@@ -149,7 +149,7 @@ check "the worker stands still" \
     wait_until 50 is_stopped "$(worker_of "$paused")"
 kill -TERM "$paused"
 wait "$paused"
-check_equal "and can be ended well all the same" "$?" 0
+check_equal "a paused run can be ended well" "$?" 0
 check_match "with a checkpoint, or before there was anything to save" \
     '"event":"stopped"' paused.json
 SKEIN_IDLE_ROOT=false start paused "${idle[@]}" -o train.epochs=1000000 \
@@ -164,20 +164,20 @@ SKEIN_IDLE_ROOT=more start lent "${idle[@]}" -o train.epochs=1000000
 lent=$pid
 wait_until 300 says '"event":"start"' lent
 printf 'MemTotal: 100 kB\nMemAvailable: 5 kB\n' >more/proc/meminfo
-check "memory that others need is told" \
+check "memory that others need is reported" \
     wait_until 300 says '"action":"memory","needed":true' lent
-check "the run is saved, and its worker gone" \
+check "the run is saved, and its worker ends" \
     wait_until 300 says '"event":"stopped"' lent
 no_worker() { [ -z "$(worker_of "$1")" ]; }
 check "so that all memory is given back" wait_until 100 no_worker "$lent"
 printf 'MemTotal: 100 kB\nMemAvailable: 50 kB\n' >more/proc/meminfo
-check "it goes on when memory is available again" \
+check "the run continues when memory is available again" \
     wait_until 1200 says '"event":"resume"' lent
 kill -TERM "$lent"
 wait "$lent"
 check_equal "and ends well" "$?" 0
 wait "$paused"
-check_equal "a run that was on a battery comes to its end, too" "$?" 0
+check_equal "a run that was on a battery ends well, too" "$?" 0
 check "every line of these is JSON" every_line_is_json lent.json
 
 # --- what leaves for other nodes -------------------------------------------

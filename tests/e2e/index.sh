@@ -15,7 +15,7 @@ check "a model is trained" "$skein" train tiny.yaml \
 "$skein" predict run test.txt -k 3 | sed 's/:[^ ]*//g' >exact
 "$skein" predict run test.txt -k 3 --index --lists 4 --probes 4 |
     sed 's/:[^ ]*//g' >all
-check "with all lists looked into, labels are the exact ones" cmp exact all
+check "with all lists searched, labels are the exact ones" cmp exact all
 "$skein" predict run test.txt -k 3 --index --lists 12 --probes 1 >some
 check_equal "with one list a point, every point is answered" \
     "$(wc -l <some)" "$(wc -l <exact)"
@@ -31,13 +31,13 @@ check_equal "eval with all lists scores as eval does" \
 check "eval with one list a point scores less" python3 -c \
     "assert $(score --index --lists 12 --probes 1) < $(score)"
 "$skein" eval run --index --lists 12 --probes 3 >out
-check_match "eval says what the index is" \
+check_match "eval prints the size of the index" \
     "^index  12 lists, of which each point searches 3$" out
 "$skein" eval run --json --index --lists 12 --probes 3 >out
-check_match "and so it does in JSON" \
+check_match "eval --json, too" \
     '"index_lists":12,"index_probes":3,"seconds":[0-9.]+}$' out
 "$skein" eval run --json >out
-check_match "without --index it says nothing of one" \
+check_match "without --index eval prints nothing about one" \
     '"ndcg5":[0-9.]+,"seconds":[0-9.]+}$' out
 
 says() { # SENTENCE WANTED COMMAND...: exit code 64 and this line

@@ -69,7 +69,7 @@ sha=$(sha_of whole.a.json)
 check "the first node has the last checkpoint whole" \
     "$skein" inspect whole.a/latest
 "$skein" inspect whole.a/latest --json >inspected.json
-check_equal "  with the weights that were told" \
+check_equal "  with the weights that were reported" \
     "$(event inspect weights_sha256 inspected.json)" "$sha"
 check_equal "a part of it is read with those beside it" \
     "$("$skein" predict whole.b/latest test.txt | sha256sum)" \
@@ -78,7 +78,8 @@ mkdir apart
 cp -r whole.b apart/
 check_code 66 "  and is no model without them" "$skein" predict \
     apart/whole.b/latest test.txt
-check_equal "  which predict says" "$(head -n 1 "$work/.check")" "skein: \
+check_equal "  predict reports what is missing" \
+    "$(head -n 1 "$work/.check")" "skein: \
 apart/whole.b/latest: batch-000000000266 is incomplete: 1 of its 4 files, \
 output.2.safetensors, is in no node's folder; copy the folders of the other \
 nodes beside those that are there"
@@ -107,7 +108,7 @@ check "  both have what all had settled" test -d "run.a/$from" -a \
     -d "run.b/$from"
 start two "a b" --generation 1 --from "$(from_of "$from")"
 wait_until 100 saved two 3
-check_match "two go on from it" \
+check_match "two nodes continue from it" \
     "\"event\":\"resume\".*\"batch\":$(from_of "$from")" two.a.json
 check_match "  and save it again at once" "\"path\":\"run.a/$from-g000001\"" \
     two.a.json
@@ -125,17 +126,17 @@ give() { # FROM TO
 }
 give run.a run.c
 start three "c b a" --generation 2 --from "$(from_of "$from")"
-ended "three go on, and another one leads, with an empty folder" three \
-    "c b a" "0 0 0"
-check_equal "the weights are those of a run that nobody disturbed" \
+ended "three nodes continue, and another one leads, with an empty folder" \
+    three "c b a" "0 0 0"
+check_equal "the weights are those of an undisturbed run" \
     "$(sha_of three.c.json)" "$sha"
 check_equal "  of which each block has taken each batch once" \
     "$(event "done" lost three.c.json) $(event "done" applied_twice \
         three.c.json)" "0 0"
 check_match "  inspect says so, too" "^ledger +0 lost, 0 applied twice$" \
     <("$skein" inspect run.c/latest)
-check "  and lie whole with the one that leads" "$skein" inspect run.c/latest
-check_equal "  what was replaced has gone" \
+check "  and the leader has the whole checkpoint" "$skein" inspect run.c/latest
+check_equal "  replaced checkpoints are removed" \
     "$(find run.? -name 'batch-*' -not -name '*g000002' | wc -l)" 0
 check "  predict finds them" "$skein" predict run.c test.txt
 
@@ -162,17 +163,17 @@ start flipped "a b c" --generation 3 --from "$(from_of "$from")"
 ended "a byte is flipped in a file of one node" flipped "a b c" "0 0 0"
 check_equal "  and another's copy gives the same weights" \
     "$(sha_of flipped.a.json)" "$sha"
-check_match "  which is told" "output.0.safetensors: output.step.* is \
+check_match "  with a warning" "output.0.safetensors: output.step.* is \
 damaged.*; another node's copy is used" flipped.a.err
 
 again
 rm "run.a/$from/output.0.safetensors" "run.b/$from/output.0.safetensors"
 start nobody "a b c" --generation 4 --from "$(from_of "$from")"
-ended "a file that nobody has ends the run" nobody "a b c" "66 66 66"
+ended "a file that no node has ends the run" nobody "a b c" "66 66 66"
 check_match "  with what is missing" "no node holds rows [0-9]+ to [0-9]+ of \
 output.weight of the checkpoint of batch [0-9]+ \(output.0.safetensors\)" \
     nobody.a.err
-check "  and nothing that was there is gone" test -d "run.b/$from"
+check "  and the checkpoint is kept" test -d "run.b/$from"
 
 # --- a full disk at one of them ----------------------------------------------
 rm -rf full.?
@@ -189,10 +190,10 @@ warning: node 'b': full.b/.*: No space left on device; batch [0-9]+ is \
 saved$" full.a.err
     rm full.b/filler
     before=$(grep -c '"checkpoint"' full.a.json)
-    check "  and the run goes on to save when there is room" \
+    check "  and the run saves again when there is room" \
         wait_until 100 saved full $((before + 1))
     kill -TERM "$(pgrep -P "${pid[full.a]}")" # not twice, by way of timeout
-    ended "  to a good end" full "a b c" "0 0 0"
+    ended "  and it ends well" full "a b c" "0 0 0"
     check_equal "  after which all have the same" \
         "$(newest full.b) $(newest full.c)" "$(newest full.a) $(newest full.a)"
 else

@@ -22,16 +22,17 @@ check_equal "the public half may be read by all" \
 check_equal "the secret half by its owner" \
     "$(stat -c %a keys/a.key_secret)" 600
 key=$(sed -n 's/^public key   //p' out)
-check_match "it says the public key" '^public key   [^ ]{40}$' out
+check_match "it prints the public key" '^public key   [^ ]{40}$' out
 check_match "which is in the file" 'public-key = "[^"]{40}"$' keys/a.key
 check "  the same" grep -qF "\"$key\"" keys/a.key
-check_match "it says what to do next" \
+check_match "it prints what to do next" \
     '^next         copy keys/a.key to the other machines, and give the node$' \
     out
 secret=$(sed -n 's/.*secret-key = "\(.*\)"/\1/p' keys/a.key_secret)
 check_equal "a secret is made" ${#secret} 40
-check "and is not said" bash -c "! grep -qF '$secret' out"
-check "nor in the public half" bash -c "! grep -qF '$secret' keys/a.key"
+check "the secret is not printed" bash -c "! grep -qF '$secret' out"
+check "the secret is not in the public half" \
+    bash -c "! grep -qF '$secret' keys/a.key"
 
 before=$(cat keys/a.key keys/a.key_secret)
 says "a pair is never overwritten" 73 "skein: keys/a.key_secret already \
@@ -44,10 +45,10 @@ overwritten; choose another path, or move both files away" \
 check "  and no new half stays" test ! -e keys/a.key_secret
 check_equal "  the old one does" "$(cat keys/a.key)" "${before%%$'\n# '*}"
 
-says "a missing folder of a folder is told" 73 "skein: cannot create \
+says "a missing folder of a folder is reported" 73 "skein: cannot create \
 none/at/all_secret: No such file or directory" "$skein" keygen none/at/all
 for name in "a b" a.b; do
-    says "a wrong name is told: $name" 64 "skein: the name of a node is a \
+    says "a wrong name is reported: $name" 64 "skein: the name of a node is a \
 letter, then letters, digits, '_' and '-', at most 64 in all" \
         "$skein" keygen keys/b --name "$name"
 done

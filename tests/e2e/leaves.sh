@@ -38,7 +38,7 @@ await "who stays waits for others to train with" 'waiting for a and b' \
 member few a "${long[@]}"
 await "one that is back, and has nothing, makes two" \
     "generation 3 from batch [0-9]+: a and c" few.lead.json
-check_match "which go on from what was handed over" \
+check_match "the others continue from what was handed over" \
     "generation 3 from batch $((10#$saved)):" few.lead.json
 kill -TERM "$lead_pid"
 check "and stop well" wait "$lead_pid"
@@ -52,7 +52,7 @@ for name in a b c; do
 done
 await "three members train again" '"checkpoint"' all.a.json
 kill -TERM "$pid_a" "$pid_b" "$pid_c"
-check "all that are told to leave end before their notice is over" \
+check "all that get SIGTERM end before their notice is over" \
     wait "$pid_a" "$pid_b" "$pid_c"
 check_code 1 "in the generation that they trained in" \
     grep -q 'generation 2 from' all.lead.json

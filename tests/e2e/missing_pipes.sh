@@ -19,7 +19,7 @@ for message in batch labels activation gradient lease applied go reached \
     sed "/message: $message,/d" plan.yaml >less.yaml
     "$skein" check less.yaml >out 2>&1
     check_equal "without $message the plan is refused" "$?" 78
-    check_match "  and who misses it is named" \
+    check_match "  and the actor that needs it is named" \
         "^less.yaml:[0-9]+:[0-9]+: [a-z_.0-9]+ gets no '$message'" out
 done
 "$skein" plan tiny.yaml -o checkpoint.path="$work/run" \
@@ -30,11 +30,11 @@ check "a plan of two keepers is right" "$skein" check kept.yaml
 sed '/message: keep,/d' kept.yaml >less.yaml
 "$skein" check less.yaml >out 2>&1
 check_equal "without keep it is refused" "$?" 78
-check_match "  and the keeper that nobody leads is named" \
+check_match "  and the keeper without a leader is named" \
     "^less.yaml:[0-9]+:[0-9]+: keeper.1 gets no 'save'" out
 sed '/message: batch,/d' plan.yaml >less.yaml
 "$skein" check less.yaml >out 2>&1
-check_match "who gets nothing is named, with what" \
+check_match "an actor that receives nothing is named, with the message" \
     "less.yaml:[0-9]+:[0-9]+: embedding.0 gets no 'batch'; a pipe with \
 .message: batch. must lead to it" out
 finish

@@ -37,7 +37,7 @@ shell=$!
 mpirun_of() { pgrep -P "$shell" -x mpirun; }
 check "mpirun starts two nodes, which train" \
     wait_until 600 test -e run/latest || cat stopped.said
-check "  told to end" kill -TERM "$(mpirun_of)"
+check "  SIGTERM is sent to mpirun" kill -TERM "$(mpirun_of)"
 wait "$shell"
 check_equal "  they save first" "$(batch_of run)" \
     "$(event stopped batch a.json)"
@@ -45,9 +45,9 @@ goal=$(($(batch_of run) / 19 + 3))
 epochs $goal
 "$skein" train tiny.yaml --json -o checkpoint.path=quiet \
     -o train.epochs=$goal >quiet.json 2>quiet.err </dev/null
-check "the same command with --resume goes on" \
+check "the same command with --resume continues" \
     mpirun -n 2 --bind-to none --mca odls_base_sigkill_timeout 5 \
     bash node.sh --resume
-check_equal "  to the weights of a run that nobody disturbs" "$(sha)" \
+check_equal "  to the weights of an undisturbed run" "$(sha)" \
     "$(sha_of quiet.json)"
 finish

@@ -26,7 +26,7 @@ check "a host reaches the other" wait_until 100 reaches 0 10.77.0.2
 before=$(wire_bytes 0)
 check "its bytes are counted" test "${before#* }" -gt 0
 check "a wire is cut" wire_cut 1
-check "then nobody is reached" refuses 0 10.77.0.2
+check "then no host is reached" refuses 0 10.77.0.2
 check "and joined again" wire_join 1
 check "then the other is reached again" wait_until 100 reaches 0 10.77.0.2
 check "one way of a line is cut" way_cut 0 1
@@ -67,7 +67,7 @@ for j in 0 1 2; do
             wait_until 100 answers "$j" "10.77.0.$((k + 1))"
     done
 done
-check "no relay was told to cut yet" never_heard
+check "no relay has cut anything yet" never_heard
 relays_say 3 cut
 for name in 0.1 0.2 1.0 1.2 2.0 2.1; do
     check "the relay $name obeys" wait_until 100 grep -q '"cuts":1' \

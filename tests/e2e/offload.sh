@@ -28,14 +28,15 @@ train file "${in_file[@]}"
 check_equal "a run with its moments in a file ends the same" \
     "$(sha_of file.json)" "$sha"
 check "  and leaves nothing in its folder" disk_is_empty
-check "  its start tells how large it is" \
+check "  its start event has the size of the file" \
     test "$(event start offload_mb file.json)" -gt 0
 check "  and its checkpoints have the same moments" \
     cmp <(cd memory/latest/ && cat -- *.safetensors) \
     <(cd file/latest/ && cat -- *.safetensors)
 train copies.memory -o $key=none -o train.updates=copy
 train copies.file "${in_file[@]}" -o train.updates=copy
-check_equal "so it does where shards have copies" "$(sha_of copies.file.json)" \
+check_equal "a run whose shards have copies ends the same" \
+    "$(sha_of copies.file.json)" \
     "$(sha_of copies.memory.json)"
 "$skein" plan tiny.yaml "${in_file[@]}" -o checkpoint.path=planned >plan.yaml
 "$skein" run plan.yaml --json >planned.json 2>planned.err </dev/null
@@ -70,7 +71,7 @@ for first in file none; do
     kill -TERM $!
     wait $!
     train "$name" --resume -o $key="$second"
-    check_equal "stopped with $first, it goes on with $second to the same end" \
+    check_equal "with $first, then with $second, it ends the same" \
         "$(sha_of "$name.json")" "$sha"
 done
 
@@ -80,12 +81,12 @@ wide=(-o model.layers.hidden.units=2048)
 need=$(sed -nE '1s/.*about ([0-9]+) MiB.*/\1/p' none.plan)
 "$skein" plan tiny.yaml "${wide[@]}" -o resources.memory=$((need - 1))MiB \
     >auto.plan
-check_match "what does not fit goes to a file by itself" \
+check_match "moments that do not fit go to a file by themselves" \
     "^# adam's moments: [0-9]+ MiB more, in an unnamed file in run$" \
     auto.plan
 train auto "${wide[@]}" -o resources.memory=$((need - 1))MiB -o train.epochs=1
 train roomy "${wide[@]}" -o $key=none -o train.epochs=1
-check_match "  which the run says" "warning: adam's moments do not fit into \
+check_match "  with a warning" "warning: adam's moments do not fit into \
 memory: [0-9]+ MiB go to an unnamed file in auto; " auto.err
 check_equal "  to the same end" "$(sha_of auto.json)" "$(sha_of roomy.json)"
 cat >placed.yaml <<'YAML'

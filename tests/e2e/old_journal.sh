@@ -36,7 +36,7 @@ wait "$lead_pid" 2>/dev/null
 cp early run/coordinator.journal
 lead run "${calm[@]}"
 lead_pid=$started
-await "an older journal is told of" \
+await "an older journal is reported" \
     'took part in generation 3, but the journal ends with 1' run.lead.json
 await "and the next generation is newer than all" \
     'generation [4-9] from batch [1-9][0-9]*: a, b and c' run.lead.json
@@ -45,7 +45,7 @@ wait "$lead_pid" 2>/dev/null
 rm run/coordinator.journal
 lead run "${calm[@]}"
 lead_pid=$started
-check_code 73 "without its journal it has nothing to go on from, and ends" \
+check_code 73 "without its journal it has nothing to continue from, and ends" \
     wait "$lead_pid"
 check_match "  and says why" '^skein: .*run/[abc] holds another run' \
     run.lead.err

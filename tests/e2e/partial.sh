@@ -67,7 +67,7 @@ strike() {
 # ends RUN: it comes to its end, and its ledger closes.
 ends() {
     check "$1: the run comes to its end" wait "$lead_pid"
-    check "$1: no block had a batch twice, and no more is lost than was told" \
+    check "$1: no block had a batch twice, and no more is lost than reported" \
         python3 - "$1" <<'PYTHON'
 import glob, json, sys
 events = [json.loads(line) for name in glob.glob(sys.argv[1] + ".*.json")
@@ -86,9 +86,10 @@ begin one
 strike one c
 await "one: the others keep what they have" '"partial","generation":2' \
     one.lead.json
-check_match "one: the journal knows that nobody has saved that" \
+check_match "one: the journal records that this start was composed" \
     '"generation":2,.*"composed":true' one/coordinator.journal
-check_match "  and who saved what is" '"saved":[0-9]*,"generation":1' \
+check_match "  and which generation saved the last checkpoint" \
+    '"saved":[0-9]*,"generation":1' \
     one/coordinator.journal
 check "one: the dead one's blocks are set back by a checkpoint's distance" \
     python3 - $every <<'PYTHON'
@@ -131,7 +132,7 @@ begin worker
 victim=$(pgrep -P "$(pgrep -P "$pid_b" | head -1)" | head -1)
 kill -9 "${victim:-$(pgrep -P "$pid_b" | head -1)}"
 await "worker: the others keep what they have" '"partial"' worker.lead.json
-await "worker: and its member goes on with them" \
+await "worker: and its member continues with them" \
     'generation 2 .*a, b, c and d' worker.lead.json
 ends worker
 
@@ -143,7 +144,8 @@ if [ "$(id -u)" = 0 ] &&
     begin full
     dd if=/dev/zero of=full/a/filled bs=64k 2>/dev/null
     strike full c
-    await "full: the others go on" 'generation [2-9].*; (c|a) ' full.lead.json
+    await "full: the others continue" \
+        'generation [2-9].*; (c|a) ' full.lead.json
     rm -f full/a/filled
     ends full
 else

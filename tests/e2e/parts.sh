@@ -29,17 +29,18 @@ stopped_run() {
     wait_until 300 eval "[ \$(grep -c '\"checkpoint\"' '$folder.json') -ge 3 ]"
     check_code 75 "one process does not train beside them" "$skein" train \
         tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder"
-    check_match "  which is said" "^skein: $folder/.* is held by another \
+    check_match "  with a message" "^skein: $folder/.* is held by another \
 process; nodes still train there" .check
     check "  and leaves the folder to them" test ! -e "$folder/run.json"
     cp -r "$folder/n0" "$folder/gone"
     check_code 75 "nor in the folder of a node that is gone" "$skein" train \
         tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder/gone"
-    check_match "  which is said, too" "^skein: .*/coordinator.journal is held \
+    check_match "  with a message, too" \
+        "^skein: .*/coordinator.journal is held \
 by another process; nodes still train there" .check
     rm -r "$folder/gone"
     kill -TERM "$up"
-    check "a run of $nodes nodes in $folder is told to stop" wait "$up"
+    check "a run of $nodes nodes in $folder stops after SIGTERM" wait "$up"
 }
 # sha_in PATH: what `inspect` says of the weights.
 sha_in() {
@@ -52,7 +53,7 @@ list() { find "$1" -type f -printf '%p %s\n' | sort; }
 # --- three nodes, of which none has all --------------------------------------
 stopped_run three 3
 list three >three.before
-check_match "it says how the parts are put together" \
+check_match "up names the command that combines the parts" \
     "skein predict short" <("$skein" up tiny.yaml --local-nodes 2 --elastic \
         -o train.epochs=1 -o checkpoint.path=short)
 check_code 1 "no node has the model whole" \
@@ -69,14 +70,14 @@ for node in n0 n1 n2; do
 done
 check "eval takes it" "$skein" eval three
 check "inspect takes it" "$skein" inspect three
-check_match "  and says who has what" \
+check_match "  and prints which node has which part" \
     '^holds +batch-[0-9]*-g000001  latest  n0 3 of 4 files, n1 3, n2 2$' .check
 check "join makes one folder of it" "$skein" join three --into joined
 check_equal "  that predicts the same" \
     "$("$skein" predict joined test.txt -k 3)" "$(cat answers)"
 check_code 64 "but three parts are not three networks" \
     "$skein" join three/n0 three/n1 three/n2 --into thrice
-check_match "  which is said" 'three/n0 and three/n1 are the same network' \
+check_match "  with a message" 'three/n0 and three/n1 are the same network' \
     .check
 
 "$skein" keygen lead.key >/dev/null || exit 70
@@ -124,23 +125,23 @@ check_code 64 "graph draws in one way" "$skein" graph tiny.yaml --svg --text
 cp -r three less
 rm -r less/n1 less/n2
 check_code 66 "two folders are missing" "$skein" predict less
-check_match "  which is said of each" "skein: less: batch-[0-9]*-g000001 is \
+check_match "  with a message for each" "skein: less: batch-[0-9]*-g000001 is \
 incomplete: 1 of its 4 files, output.1.safetensors, is in no node's folder; \
 n1 has no folder there; n2 has no folder there; copy " .check
 check_code 66 "one node's folder alone lacks the same" \
     "$skein" eval less/n0
-check_match "  and says so" "output.1.safetensors, is in no node's folder" \
+check_match "  with a message" "output.1.safetensors, is in no node's folder" \
     .check
 check "inspect shows what there is" "$skein" inspect less
 check_match "  of each" '  in part  n0 3 of 4 files$' .check
-check_code 66 "nor can it be gone on with" "$skein" train tiny.yaml --resume \
+check_code 66 "nor can it be continued" "$skein" train tiny.yaml --resume \
     -o checkpoint.path=less "${long[@]}"
 check_match "  for that reason" "output.1.safetensors, is in no node's folder" \
     .check
 cp -r three/n1 less/
 rm -r less/n1/batch-*
 check_code 66 "a folder has nothing of it" "$skein" predict less
-check_match "  which is told from one that is not there" \
+check_match "  and distinguished from a folder that is not there" \
     'n1 lacks it \(it has no checkpoint\); n2 has no folder there' .check
 cp -r three/n2 less/
 check "what is missing in one folder is taken from another" \
@@ -148,8 +149,9 @@ check "what is missing in one folder is taken from another" \
 check_equal "  with the same answers" "$(cat .check)" "$(cat answers)"
 newest=$(basename "$(readlink -f three/n0/latest)")
 rm less/n2/"$newest"/manifest.json
-check "a node that has not got so far" "$skein" predict less test.txt -k 3
-check_match "  has the run go by what is whole" \
+check "a node that lacks the newest manifest" \
+    "$skein" predict less test.txt -k 3
+check_match "  makes predict use the newest whole one" \
     '^skein: warning: using the checkpoint of batch [0-9]*; 1 newer' .check
 
 # --- damage ------------------------------------------------------------------
@@ -160,7 +162,7 @@ printf x | dd of="$(ls damaged/n0/"$newest"/output.0.safetensors)" bs=1 \
 check "a byte is wrong in one copy: another one is used" \
     "$skein" predict damaged test.txt -k 3
 check_equal "  with the same answers" "$(cat .check)" "$(cat answers)"
-check_code 65 "inspect tells it" "$skein" inspect damaged
+check_code 65 "inspect reports it" "$skein" inspect damaged
 check_match "  with its file" \
     'damaged/n0/[^ ]*/output.0.safetensors: .* is damaged' .check
 
@@ -178,7 +180,7 @@ nodes:
 YAML
 check_code 64 "nodes are not trained by one process" "$skein" train \
     nodes.yaml --resume -o checkpoint.path=alone "${more[@]}"
-check "but one process goes on with what they have" "$skein" train \
+check "but one process continues with what the nodes have" "$skein" train \
     nodes.yaml --resume --json -o checkpoint.path=three "${more[@]}"
 grep '^{' .check >gone.json
 check_equal "  from what the nodes had together" \
@@ -197,9 +199,9 @@ check_equal "predict takes what is newest" \
     "$("$skein" predict alone test.txt -k 3)"
 cp -r three/n1 solo
 check_code 66 "a node alone cannot" "$skein" train --resume solo
-check "and so one goes on from any node's folder, by its own config" \
+check "one process continues from any node's folder, by its own config" \
     "$skein" train --resume --json again/n1 "${more[@]}"
-check_match "  which is said" 'the run continues in this one process' .check
+check_match "  with a message" 'the run continues in this one process' .check
 cp .check gone.json
 check_equal "  to the same weights" "$(sha_of <(grep '^{' gone.json))" \
     "$(sha_of alone.json)"
@@ -234,11 +236,11 @@ for verb in predict eval inspect; do
     # shellcheck disable=SC2086
     check "$verb takes a run whose networks are not joined" \
         "$skein" $verb half $data
-    check_match "  and says what it is" "half is unfinished: 0 of its 2 \
+    check_match "  with a warning" "half is unfinished: 0 of its 2 \
 networks are trained, and none are joined yet; this is network 1 of 2 alone" \
         .check
 done
 check "nothing was touched" cmp half.before <(list half)
 check_code 66 "what holds several runs is none of them" "$skein" predict .
-check_match "  which is said" 'it holds several runs, such as ' .check
+check_match "  with a message" 'it holds several runs, such as ' .check
 finish

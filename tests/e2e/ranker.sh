@@ -20,24 +20,24 @@ check_equal "one network" "$(grep -c '"event":"network"' out)" 1
 check_match "the ranker has weights" '"event":"ranker",.*"weights":[1-9]' out
 check_equal "its folder is gone" "$(find run -name 'network-*' | wc -l)" 0
 check "the whole is evaluated as any run" "$skein" eval run --json
-check_equal "as it was told at the end" "$(event "done" p1 out)" \
+check_equal "with the scores that training printed" "$(event "done" p1 out)" \
     "$(event "eval" p1 .check)"
 "$skein" train tiny.yaml -o checkpoint.path=alone --json >alone.out 2>&1
-check_match "without it there is none" '"event":"done"' alone.out
-check_equal "no event, either" "$(grep -c '"event":"ranker"' alone.out)" 0
+check_match "without ranker_trees there is none" '"event":"done"' alone.out
+check_equal "and no event of one" "$(grep -c '"event":"ranker"' alone.out)" 0
 check "it is fitted afterwards, too" \
     "$skein" join alone --trees 2 --into after --json
 check "the answer is JSON" every_line_is_json .check
 sha_in() {
     "$skein" inspect --json "$1" | grep -o '"weights_sha256":"[0-9a-f]*"'
 }
-check_equal "to the same" "$(sha_in after)" "$(sha_in run)"
+check_equal "to the same weights" "$(sha_in after)" "$(sha_in run)"
 taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" \
     "$skein" join alone --trees 2 --into one >/dev/null
 "$skein" join after --trees 2 --into twice >/dev/null
 check_equal "a second time as the first" "$(sha_in twice)" "$(sha_in run)"
 check_equal "on one core as on all" "$(sha_in one)" "$(sha_in run)"
-check_match "a person is told" '^ranker 2 trees, ' \
+check_match "without --json the same is printed as text" '^ranker 2 trees, ' \
     <("$skein" join alone --trees 2 --into again)
 for number in 0 17 two ""; do
     check_code 64 "'$number' is no number of trees" \
@@ -59,7 +59,8 @@ cp .check many
 check_equal "the first of many are those of few" \
     "$(cut -d' ' -f1-3 many | md5sum)" "$(md5sum <few)"
 "$skein" predict run test.txt -k 100 >more
-check_equal "and of more" "$(cut -d' ' -f1-30 more | md5sum)" \
+check_equal "the first of more are those of many" \
+    "$(cut -d' ' -f1-30 more | md5sum)" \
     "$(md5sum <many)"
 check "probabilities fall, and are at most 1 together" awk '
     { sum = 0; last = 2
@@ -74,20 +75,20 @@ check "an index finds, the ranker orders" \
 # --- refused ------------------------------------------------------------------
 check_code 78 "nodes grow none" "$skein" check tiny.yaml \
     -o train.ranker_trees=2 -o 'nodes=[{name: a}]'
-check_match "and it is told what to do" 'join --trees' .check
+check_match "with what to do" 'join --trees' .check
 check_code 78 "17 are too many" "$skein" check tiny.yaml \
     -o train.ranker_trees=17
 mv train.txt away.txt
 check_code 66 "without the training file there is none" \
     "$skein" join alone --trees 2 --into none
-check_match "it is named" 'train\.txt' .check
-check_code 73 "a folder that is taken is told at once" \
+check_match "the missing file is named" 'train\.txt' .check
+check_code 73 "a folder that is taken is reported at once" \
     "$skein" join alone --trees 2 --into run
 cp test.txt train.txt
 check_code 78 "nor with another one" \
     "$skein" join alone --trees 2 --into none
 check_match "and what to do" 'put the file back' .check
-check_equal "and nothing is left of it" "$(find none 2>/dev/null | wc -l)" 0
+check_equal "no part of a ranker is left" "$(find none 2>/dev/null | wc -l)" 0
 mv away.txt train.txt
 check_match "a plan is without it" '^# without the ranker .2 trees' \
     <("$skein" plan tiny.yaml -o train.ranker_trees=2 -o checkpoint.path=plan)
@@ -98,13 +99,15 @@ few=("${ranked[@]}" -o checkpoint.path=late)
 "$skein" train tiny.yaml -o checkpoint.path=late/network-1 >/dev/null 2>&1
 check_code 73 "it is not begun over its network" \
     "$skein" train tiny.yaml "${few[@]}"
-check "it goes on" "$skein" train tiny.yaml "${few[@]}" --resume
+check "the run continues" "$skein" train tiny.yaml "${few[@]}" --resume
 check_match "with the network as it is" '"seed":1,"trained":true' .check
-check_equal "to the same" "$(sha_of .check)" "$(sha_of out)"
-check_equal "and sweeps" "$(find late -name 'network-*' | wc -l)" 0
+check_equal "to the same weights" "$(sha_of .check)" "$(sha_of out)"
+check_equal "and removes what was left" \
+    "$(find late -name 'network-*' | wc -l)" 0
 check "a finished one is left as it is" \
     "$skein" train tiny.yaml "${few[@]}" --resume
-check_match "it is the same" "\"weights_sha256\":\"$(sha_of out)\"" .check
+check_match "its weights are the same" \
+    "\"weights_sha256\":\"$(sha_of out)\"" .check
 
 # --- asked to end -------------------------------------------------------------
 # In the last batches of the network, and while the ranker is fitted.
@@ -126,18 +129,20 @@ victim=$!
 wait_until 300 grep -q '"trained":true' slow.out
 kill -TERM "$victim"
 wait "$victim"
-check_equal "nor then" "$?" 0
-check_match "it is told, or done" '"event":"(stopped|done)"' slow.out
-check "it goes on" "$skein" train tiny.yaml --json -o checkpoint.path=slow \
+check_equal "a stop while a ranker is fitted is no failure" "$?" 0
+check_match "the stop is reported, or the run is done" \
+    '"event":"(stopped|done)"' slow.out
+check "the run continues" \
+    "$skein" train tiny.yaml --json -o checkpoint.path=slow \
     --resume -o train.ranker_trees=16
 "$skein" join alone --trees 16 --into sixteen >/dev/null
-check_equal "to the same" "$(sha_in slow)" "$(sha_in sixteen)"
+check_equal "to the same weights" "$(sha_in slow)" "$(sha_in sixteen)"
 
 # --- damaged ------------------------------------------------------------------
 printf '\377\377\377' | dd of=late/latest/output.ranker.safetensors \
     bs=1 seek=900 conv=notrunc 2>/dev/null
 check_code 65 "a damaged ranker is no model" "$skein" eval late
-check_match "it is named" 'ranker' .check
+check_match "the ranker is named" 'ranker' .check
 rm late/latest/output.ranker.safetensors
 check_code 65 "nor is a missing one" "$skein" eval late
 finish

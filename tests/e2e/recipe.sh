@@ -63,7 +63,7 @@ asked_again() { grep -c "^requeue $1\$" asked; }
 check_match "it asks for the nodes" '^#SBATCH --nodes=2$' run.sbatch
 check_match "  and their cores" '^#SBATCH --cpus-per-task=3 ' run.sbatch
 echo "RequeueExit             = 85" >config
-check "a run that is over is over" batch run.sbatch 0
+check "a finished run is not started again" batch run.sbatch 0
 grep -vE '^nodes=|^checkpoint' words >plain
 check_equal "each node runs skein node, with what was given as it was typed" \
     "$(sed -n '/^bash$/,$p' plain | tail -n +4)" "bash
@@ -113,7 +113,7 @@ check_equal "  and is not started again" "$(asked_again 7)" 0
 check_match "an array of members, of as many as the file has" \
     '^#SBATCH --array=0-2$' members.sbatch
 echo "RequeueExit             = (null)" >config
-check_code 85 "a member that is told to leave" batch members.sbatch 85
+check_code 85 "a member that gets SIGTERM" batch members.sbatch 85
 check_equal "  asks for its own task" "$(asked_again 8_2)" 1
 check_match "  has all cores of its node" '^--cpus-per-task=4$' words
 
@@ -122,7 +122,7 @@ rank() { OMPI_COMM_WORLD_RANK=$1 PATH=$work/tools:$PATH bash node.sh --resume; }
 check "a rank of mpirun" rank 2
 check_equal "  is a node of the file" "$(paste -sd ' ' words)" \
     "node c nodes.yaml -o train.epochs=3 --resume"
-check_code 1 "  without mpirun it is told" bash node.sh
+check_code 1 "  without mpirun it is reported" bash node.sh
 check_match "    so" "start this with mpirun" .check
 for text in run.sbatch members.sbatch node.sh; do
     check "$text is good shell" bash -n $text
@@ -156,7 +156,7 @@ refused() { # CODE REGEX WORD...
     local code=$1 regex=$2
     shift 2
     check_code "$code" "recipe $*" "$skein" recipe "$@"
-    check_match "  is told" "$regex" .check
+    check_match "  is reported" "$regex" .check
 }
 refused 64 "no recipe for 'slrum'.*did you mean 'slurm'" slrum tiny.yaml
 refused 64 "no recipe for 'kubernetes'; available: slurm, mpi$" kubernetes \

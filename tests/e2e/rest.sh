@@ -46,12 +46,12 @@ pid_b=$started
 unset SKEIN_IDLE_ROOT
 await "two members train" 'generation 1 from batch 0: a and b' run.lead.json
 memory_free 5
-check "memory that others need is told" \
+check "memory that others need is reported" \
     wait_until 300 says '"action":"memory","needed":true' run.b.json
 check "its member leaves" wait_until 300 says 'b has left' run.lead.json
 check "with its worker" wait_until 100 no_worker "$pid_b"
 check "but for the process that watches" kill -0 "$pid_b"
-await "the other one goes on" 'generation [0-9]+ from batch [0-9]+: a;' \
+await "the other one continues" 'generation [0-9]+ from batch [0-9]+: a;' \
     run.lead.json
 memory_free 50
 check "when memory is available again it comes back" \
@@ -78,7 +78,7 @@ unset SKEIN_IDLE_ROOT
 await "a member trains alone" 'generation 1 from batch 0: a' alone.lead.json
 memory_free 5 other
 check "it leaves, too" wait_until 300 says 'a has left' alone.lead.json
-check "told to end while it waits" kill -TERM "$pid_a"
+check "SIGTERM while a member waits" kill -TERM "$pid_a"
 check "  it does" wait "$pid_a"
 kill -TERM "$lead_pid"
 check "the coordinator, too" wait "$lead_pid"

@@ -104,7 +104,8 @@ wait_until 100 has_checkpoint again
 kill -9 "$(worker_of "$pid")"
 wait "$pid"
 check_equal "a killed worker is started again by itself" $? 0
-check "  it says so on standard error" grep -Fxq "skein: warning: the worker \
+check "  with a warning on standard error" \
+    grep -Fxq "skein: warning: the worker \
 process was killed by signal 9 (Killed); it starts again from its last \
 checkpoint" again.err
 check "  and in an event" has_event warning again.json
@@ -125,7 +126,7 @@ for name in INT TERM; do
     check_equal "  and has a checkpoint of that batch" \
         "$(readlink $name/latest)" "$(printf 'batch-%012d' "$batch")"
     train $name --resume "${long[@]}" -o train.max_batches=$((batch + 30))
-    check_equal "  --resume goes on from there" \
+    check_equal "  --resume continues from there" \
         "$(event resume batch $name.json)" "$batch"
     check_equal "  to its end" "$(event "done" batches $name.json)" \
         $((batch + 30))
@@ -160,7 +161,7 @@ done
 kill -CONT "$worker" 2>/dev/null
 wait "$pid"
 check_equal "SIGINT twice ends the run at once" $? 130
-check_code 78 "  it does not go on to fewer batches than it has" \
+check_code 78 "  it does not continue to fewer batches than it has" \
     train twice --resume "${long[@]}" -o train.max_batches=1
 check "  but to more it does" train twice --resume "${long[@]}" \
     -o train.max_batches=$(($(batch_of twice) + 10))
@@ -174,18 +175,18 @@ kill -INT "$(pgrep -f "^$skein train tiny.yaml -o checkpoint.path=on paper" |
     head -n 1)"
 wait "$pid"
 check_equal "Ctrl-C at a terminal ends well, too" $? 0
-check_match "  it is told what happens, and what a second one does" \
+check_match "  the user reads what happens, and what a second one does" \
     'skein: stopping: saving a checkpoint \(press Ctrl-C again to quit' paper
-check_match "  and then how it goes on, as a shell reads it" \
+check_match "  and then the command that continues it, quoted for a shell" \
     "train tiny.yaml -o 'checkpoint.path=on paper' -o train.epochs=100000 \
 --resume" paper
-check_match "a second one says what is left" \
+check_match "a second Ctrl-C names the way to continue" \
     '^skein: warning: the run was stopped at once; --resume continues from' \
     twice.err
 
 # --- who may resume what -----------------------------------------------------
 train fresh --resume -o train.window=1
-check "--resume without a run starts at batch 0 and says so" grep -Fxq \
+check "--resume without a run starts at batch 0 with a warning" grep -Fxq \
     "skein: warning: there is no complete checkpoint to resume from; the run \
 starts at batch 0" fresh.err
 check_equal "  and trains the whole" "$(sha_of fresh.json)" \
@@ -247,7 +248,7 @@ wait "$pid" 2>/dev/null
 (cd deep/er && "$skein" train ../../tiny.yaml --resume --json \
     -o checkpoint.path=../../moved -o train.window=4 -o train.epochs=100000 \
     -o train.max_batches=400 >>../../moved.json 2>>../../moved.err </dev/null)
-check_equal "a run goes on from another folder to the same end" \
+check_equal "a run continues from another folder to the same end" \
     "$(sha_of moved.json)" "$(sha_of again.whole.json)"
 
 # --- other layouts -----------------------------------------------------------
@@ -272,6 +273,6 @@ done
     cat tiny.yaml
     for k in {1..200}; do echo "# remark $k of many that stay with a run"; done
 } >remarks.yaml
-check "a file of many words trains, and its run goes on" \
+check "a file of many words trains, and its run continues" \
     "$skein" train remarks.yaml -o train.max_batches=3 -o checkpoint.path=words
 finish

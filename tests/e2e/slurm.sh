@@ -60,7 +60,7 @@ check_match "  since it asked for that" "Requeuing JobId=$job\$" \
     "$slurm/log/ctld"
 before=$(batch_of "skein-$job/run")
 goes_on() { [ "$(batch_of "skein-$job/run")" -gt "$before" ]; }
-check "  it starts again, and goes on" wait_until 600 goes_on
+check "  it starts again, and continues" wait_until 600 goes_on
 check "SIGUSR1, as before the time limit" scancel --signal=USR1 "$job"
 check "  brings it there, too" wait_until 300 job_is "$job" Restarts=2
 end_soon model.yaml "$(batch_of "skein-$job/run")"
@@ -69,7 +69,7 @@ check "  and it starts again, and ends" \
     wait_until 900 job_is "$job" "JobState=COMPLETED ExitCode=0:0" ||
     cat "skein-$job.out"
 "$skein" inspect "skein-$job/run" --json >inspected.json
-check_equal "  with the weights of a run that nobody disturbs" \
+check_equal "  with the weights of an undisturbed run" \
     "$(event inspect weights_sha256 inspected.json)" "$(sha_of alone.json)"
 check_equal "  no batch lost, none applied twice" \
     "$(event inspect lost inspected.json) $(event inspect applied_twice \
@@ -125,7 +125,7 @@ trained "and the other one" 3 "$free" "$first"
 check_equal "  all by their exit code" \
     "$(($(ended_with 85 "$job") + $(ended_with 85 "$more")))" 3
 kill -TERM "$coordinator"
-check "the coordinator is told to stop" wait "$coordinator"
+check "SIGTERM stops the coordinator" wait "$coordinator"
 all_left() {
     [ $(($(ended_with 85 "$job") + $(ended_with 85 "$more"))) = 6 ]
 }
@@ -140,7 +140,7 @@ undisturbed model.yaml quiet \
 all_over() {
     [ $(($(ended_with 0 "$job") + $(ended_with 0 "$more"))) = 3 ]
 }
-check "started again, it goes on with them, and is over" wait "$coordinator" ||
+check "started again, it continues with them, and ends" wait "$coordinator" ||
     cat coordinator.out
 check "  which ends all members, too" wait_until 300 all_over
 # Each node keeps its parts; the first of the last ones had all put together.
@@ -151,6 +151,6 @@ sum_of() {
             event inspect weights_sha256 inspected.json && return
     done
 }
-check_equal "  with the weights of a run that nobody disturbs" "$(sum_of)" \
+check_equal "  with the weights of an undisturbed run" "$(sum_of)" \
     "$(sha_of quiet.json)"
 finish

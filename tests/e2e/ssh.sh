@@ -125,8 +125,9 @@ want=$(sha_of alone.json)
 cluster there far
 check "one node here and one over ssh train" up there
 check_equal "  to the same weights" "$(sha_of there.json)" "$want"
-check_equal "  done tells the nodes" "$(event "done" nodes there.json)" 2
-check_equal "  nothing is said beside" "$(cat there.err)" ""
+check_equal "  done has the number of nodes" \
+    "$(event "done" nodes there.json)" 2
+check_equal "  nothing else is printed" "$(cat there.err)" ""
 
 # Words that a shell would read, in the folder and in an override.
 mkdir "it's a \$(folder)" && cp ./*.key* ./*.txt data.yaml there.yaml config \
@@ -197,7 +198,7 @@ said() {
     cluster "$2" "$2"
     up "$2" || code=$?
     check_equal "$1" "$code" 69
-    check_match "  is told" "^skein: node 'b': ssh $2: $3; \`ssh $2 true\` \
+    check_match "  is reported" "^skein: node 'b': ssh $2: $3; \`ssh $2 true\` \
 must work without a prompt; set ports and keys in ~/.ssh/config, or give \
 --ssh COMMAND$" "$2.err"
     check_equal "  in one line" "$(wc -l <"$2.err")" 1
@@ -224,7 +225,8 @@ cluster without far
 code=0
 up without || code=$?
 check_equal "a host without skein" "$code" 69
-check_match "  is told to get it" "^skein: node 'b': ssh far: .*/no/such/skein\
+check_match "  is reported with what to install" \
+    "^skein: node 'b': ssh far: .*/no/such/skein\
 : (not found|No such file or directory); install skein there, or give its" \
     without.err
 check_equal "  in one line" "$(wc -l <without.err)" 1 || cat without.err
@@ -239,7 +241,8 @@ for verb in "up ghost.yaml" "node a ghost.yaml"; do
     # shellcheck disable=SC2086
     check_code 64 "--wait that is no number is refused by ${verb%% *}" \
         "$skein" $verb --wait 1m -o checkpoint.path=ghost.run
-    check_match "  and told" "^skein: --wait must be a whole number in \
+    check_match "  and the reason is printed" \
+        "^skein: --wait must be a whole number in \
 1..86400, found '1m'$" "$work/.check"
 done
 

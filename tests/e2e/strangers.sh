@@ -110,7 +110,7 @@ for name in a b; do
         at["accepted"] > 5000 and not refused and not at["nobodys"] and
         not at["malformed"] and not at["too_large"] and not at["unknown_key"]'
 done
-check_match "  and says it" "refused a stranger with key" keyed.a.err
+check_match "  and reports it" "refused a stranger with key" keyed.a.err
 check "  but not ten thousand times" test "$(wc -l <keyed.a.err)" -lt 100
 
 both keyless keyed.keyless.yaml "${long[@]}"
@@ -191,7 +191,7 @@ kill -TERM "$(pgrep -P "${pid[asked.b]}")"
 ended "SIGTERM to the second node" asked "0 0"
 check_match "  stops all" '"stopped"' asked.a.json
 both asked asked.yaml "${short[@]}" --resume
-ended "  and the run goes on" asked "0 0"
+ended "  and the run continues" asked "0 0"
 same asked.a.json "$want_short"
 
 # --- what people do wrong ---------------------------------------------------

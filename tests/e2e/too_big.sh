@@ -80,7 +80,7 @@ print([e for e in map(json.loads, open(sys.argv[3]))
 
 check_code 1 "one node alone does not train it" \
     caged alone 1 "$skein" train one.yaml --json
-check_match "  it says what is missing" \
+check_match "  with how much memory is missing" \
     "needs about 1[0-9]{3} MiB of memory, 1[0-9]{3} MiB are available" alone.err
 check "four nodes train it" \
     caged trained 4 "$skein" node "n{node}" four.yaml --json
@@ -90,7 +90,7 @@ assert $(event "done" p1 trained.json) > 0.5"
 
 check_code 1 "one node alone does not predict by it" \
     caged guess 1 "$skein" predict run test.txt
-check_match "  it says what is missing" \
+check_match "  with how much memory is missing" \
     "needs 1[0-9]{3} MiB of memory, 1[0-9]{3} MiB are available" guess.err
 check "four nodes predict by it" caged guessed 4 \
     "$skein" node "n{node}" four.yaml --json --predict test.txt -k 3

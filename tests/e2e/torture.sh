@@ -25,7 +25,7 @@ check_equal "one of them the coordinator's" \
     "$(event torture kills_coordinator torture.json)" 1
 check_equal "and two left and came back" \
     "$(event torture leaves torture.json)" 2
-check_equal "and nothing came of them" \
+check_equal "and the weights are the same after kills and leaves" \
     "$(event torture same_weights torture.json)" True
 check_code 73 "and another one wants a folder of its own" \
     "$skein" torture tiny.yaml --local-nodes 3 -o checkpoint.path=torture
@@ -36,6 +36,6 @@ check_code 73 "and another one wants a folder of its own" \
 check_equal "skein torture --leaves-together: exit code" $? 0 ||
     tail -n 40 together.json together.err
 check_equal "three of four left twice" "$(event torture leaves together.json)" 2
-check_equal "and nothing came of it" \
+check_equal "and the weights are the same after leaves" \
     "$(event torture same_weights together.json)" True
 finish

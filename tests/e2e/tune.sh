@@ -20,12 +20,12 @@ cp .check out
 mv away.txt test.txt
 check_match "auto is tried first" '^ +1 +3\.00 +0\.[0-9]{4} +[0-9.]+  auto$' out
 check_match "the best are trained three times longer" '^ +2 +9\.00 .* auto$' out
-check_match "it says what it is worth" '^       .*auto' out
+check_match "it prints how much better the best is" '^       .*auto' out
 check_equal "of 8 or 9 trials each has a line" \
     "$(grep -cE '^ +[12] +[0-9.]+ +0\.' out | tr 9 8)" 8
 check "tune.yaml is in a folder beside the run's" test -s run-tune/tune.yaml
 check "the trials' checkpoints are gone" test ! -e run-tune/trial
-check_match "tune.yaml tells what it is" \
+check_match "tune.yaml has a comment that describes it" \
     '^# p1 of the [0-9]+ training points that were held back: 0\.' \
     run-tune/tune.yaml
 check "check takes it" "$skein" check run-tune/tune.yaml
@@ -37,19 +37,19 @@ rm -rf run
 # --- the same again ---------------------------------------------------------
 check_code 73 "a tuning is not begun over another" \
     "$skein" tune tiny.yaml "${some[@]}"
-check_match "and it is told what to do" 'continue it with \-\-resume' .check
+check_match "with what to do" 'continue it with \-\-resume' .check
 check_code 64 "another seed is refused" \
     "$skein" tune tiny.yaml "${some[@]}" --resume --seed 2
-check_match "and told" "another 'seed': 1, not 2" .check
+check_match "with its reason" "another 'seed': 1, not 2" .check
 sed -i 's/units: 32/units: 24/' tiny.yaml
 check_code 64 "another config is refused" \
     "$skein" tune tiny.yaml "${some[@]}" --resume
 sed -i 's/units: 24/units: 32/' tiny.yaml
 check_code 66 "there must be something to resume" \
     "$skein" tune tiny.yaml "${some[@]}" --resume --folder nowhere
-check "nothing is made then" test ! -e nowhere
+check "no folder is made then" test ! -e nowhere
 "$skein" tune tiny.yaml "${some[@]}" --folder again >again.out
-check_equal "the same seed finds the same" \
+check_equal "the same seed finds the same config" \
     "$(tail -n +4 again/tune.yaml)" "$(tail -n +4 whole/tune.yaml)"
 
 # --- killed, and resumed ----------------------------------------------------
@@ -60,9 +60,9 @@ wait_until 300 grep -q '"candidate": *2' killed/tune.journal
 kill -9 "$victim"
 wait "$victim" 2>/dev/null
 trials=$(grep -c '"score"' killed/tune.journal)
-check "after kill -9 it goes on" \
+check "after kill -9 it continues" \
     "$skein" tune tiny.yaml "${some[@]}" --folder killed --resume
-check_equal "and finds what it had found without" \
+check_equal "and finds the same config" \
     "$(tail -n +4 killed/tune.yaml)" "$(tail -n +4 whole/tune.yaml)"
 check "it had some trials already" test "$trials" -ge 3
 check_equal "no trial was run twice" \
@@ -81,7 +81,8 @@ check_code 75 "two do not tune in one folder" \
 kill -TERM "$victim"
 wait "$victim"
 check_equal "SIGTERM ends it well" $? 0
-check_equal "and it says so" "$(event stopped trials stopped.out)" 0
+check_equal "and prints that it was stopped" \
+    "$(event stopped trials stopped.out)" 0
 check "the trial's folder is gone" test ! -e stopped/trial
 check "every line was JSON" every_line_is_json stopped.out
 
@@ -91,8 +92,9 @@ nodes:
   - { name: b, address: "tcp://127.0.0.1:7002", cores: 1 }
 YAML
 check_code 64 "several nodes are not tuned" "$skein" tune nodes.yaml
-check_match "  and it is told how" "give -o 'nodes=\[\]'" .check
-check "  which does it" "$skein" tune nodes.yaml -o 'nodes=[]' --candidates 1 \
+check_match "  with what to do" "give -o 'nodes=\[\]'" .check
+check "  and that works" \
+    "$skein" tune nodes.yaml -o 'nodes=[]' --candidates 1 \
     --rounds 1 --folder one-process
 mkfifo slow.txt
 check_equal "Ctrl-C while the data is read ends it" "$(interrupted slow.txt \
@@ -103,7 +105,7 @@ check "  and nothing is left" test ! -e slow
 
 # --- the budget -------------------------------------------------------------
 begin=$SECONDS
-check_code 64 "a budget that is too small for one trial is told" \
+check_code 64 "a budget that is too small for one trial is reported" \
     "$skein" tune tiny.yaml "${some[@]}" -o train.epochs=30000 --budget 2s \
     --folder small
 check "and honoured" test $((SECONDS - begin)) -le 20
@@ -114,13 +116,13 @@ sed 's/units: 32/units: 2000/' tiny.yaml >wide.yaml
     --seed 8 -o train.validate=0.3 -o train.epochs=1 \
     -o train.optimizer.offload=none -o resources.memory=155MiB \
     >wide.out 2>&1
-check_equal "a tuning tells its end as an event" \
+check_equal "a tuning reports its end as an event" \
     "$(event tuned path wide.out)" wide
 check_match "a plan that needs too much memory loses" \
     '"message": *"the run needs about' wide.out
 awk 'NR == 1 { print; next } { gsub(/:[0-9.]+/, ":3e38"); print }' \
     train.txt >huge.txt
-check_code 79 "a file that cannot be trained is told, with its code" \
+check_code 79 "a file that cannot be trained is reported, with its code" \
     "$skein" tune tiny.yaml "${some[@]}" -o data.train=huge.txt \
     -o data.normalize=none -o train.window=1 --folder bad
 check_match "in one line" '^skein: the file itself cannot be trained: .*batch' \

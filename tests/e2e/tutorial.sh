@@ -57,7 +57,8 @@ check_match "predict prints label:score" \
 zstdcat "$root/data/wnhyp/labels.txt.zst" >names.txt
 check "predict knows names" "$skein" predict "$work/wnhyp" -k 3 \
     --labels names.txt three.txt
-check "which package ships a file is told by name" sh -c "python3 '$example' \
+check "the package that ships a file is predicted by name" \
+    sh -c "python3 '$example' \
     ask paths files /usr/share/thing7/new.txt --skein '$skein' |
     grep -E '^/usr/share/thing7/new.txt -> thing[0-9]+ [.01]'"
 check "and scored" python3 "$example" score paths files --skein "$skein"

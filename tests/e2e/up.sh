@@ -58,7 +58,7 @@ thief=$build/fault/fault_thief
 for kind in plain elastic; do
     more=(-o train.epochs=1)
     [ $kind = plain ] || more+=(--elastic)
-    check "$kind nodes beside somebody who takes every port that is let go" \
+    check "$kind nodes beside a program that takes every free port" \
         timeout 120 "$thief" up tiny.yaml --local-nodes 3 --json \
         -o checkpoint.path="thief.$kind" "${more[@]}"
 done
@@ -68,7 +68,8 @@ check "a run that is over is not trained again" \
     timeout 20 "$skein" up tiny.yaml --local-nodes 2 --json --resume \
     -o checkpoint.path=resources -o resources.cores=1 -o train.epochs=1
 check "every line of up --json is JSON" every_line_is_json exact.4.3.json
-check_equal "done tells the nodes" "$(event "done" nodes exact.4.3.json)" 3
+check_equal "done has the number of nodes" \
+    "$(event "done" nodes exact.4.3.json)" 3
 sent=$(event "done" wire_bytes_sent exact.4.3.json)
 received=$(event "done" wire_bytes_received exact.4.3.json)
 check "what was sent was received, but for what was on its way" \

@@ -139,7 +139,7 @@ for case in out-free out-fixed home-fixed; do
     read -r more < <(look "faster('$case')")
     check "  it is over $more/100 times sooner" test "$more" -ge 250
     read -r one eight < <(look "ahead('$case-1')" "ahead('$case-8')")
-    check_equal "  window 1: nobody works on t + 1 while t is unfinished" \
+    check_equal "  window 1: no actor works on t + 1 while t is unfinished" \
         "$one" 0
     check "  window 8: batches t + 1 to t + $eight were computed by then" \
         test "$eight" -ge 4 -a "$eight" -le 7
@@ -163,6 +163,6 @@ plan long out 1 -o train.window=8 -o train.order=free -o train.max_batches=0 \
     -o train.epochs=16
 check "many epochs with a slow shard" run long &&
     read -r first last < <(look "rss('long')[3]" "rss('long')[-1]") &&
-    check "  memory stands still: $first MB after 4 epochs, $last MB after 16" \
+    check "  memory is steady: $first MB after 4 epochs, $last MB after 16" \
         test "$last" -le $((first + 4))
 finish

@@ -49,7 +49,7 @@ check_equal "  and the checkpoints stay" "$(ls spoilt.run)" "$saved"
 is_told() { grep -q '"event":"waiting","actor"' hold.a.json; }
 wait_until 400 is_told
 check "a node that keeps messages back is named" is_told
-check_match "  with what is waited for" \
+check_match "  with the message that is missing" \
     '"for":"[a-z_ ]+ (of batch [0-9]+ from|at) [^"]* of node .b.[^"]*"' \
     hold.a.json
 said hold a "^skein: warning: [a-z_.0-9]+ has waited 30 s for .* of node 'b'"

@@ -230,7 +230,7 @@ Test(kernels_noise, an_element_has_one_fate_in_every_slice)
         }
 }
 
-Test(kernels_noise, dropout_keeps_the_share_it_is_told)
+Test(kernels_noise, dropout_keeps_the_given_share)
 {
     enum {
         N = 100000

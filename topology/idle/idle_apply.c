@@ -139,7 +139,7 @@ skn_idle_apply_begin(skn_idle_apply_t *apply, const skn_idle_place_t *place,
     char path[64];
     DIR *folder = tasks_of(pid);
     if (!folder)
-        return skn_fail(error, SKN_UNAVAILABLE, "there is no process %ld",
+        return skn_fail(error, SKN_UNAVAILABLE, "no such process: %ld",
                         (long)pid);
     for (pid_t task; (task = next_task(folder)) > 0;)
         (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, task, IOPRIO_IDLE);

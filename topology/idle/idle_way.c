@@ -284,7 +284,7 @@ set_policy(pid_t pid, int policy, skn_error_t *error)
     for (int round = 0; found && round < 8; round++) {
         DIR *folder = opendir(path);
         if (!folder)
-            return skn_fail(error, SKN_UNAVAILABLE, "there is no process %ld",
+            return skn_fail(error, SKN_UNAVAILABLE, "no such process: %ld",
                             (long)pid);
         found = false;
         for (struct dirent *entry; (entry = readdir(folder));) {

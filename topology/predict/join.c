@@ -175,8 +175,8 @@ size_layer(const skn_join_t *join, size_t at, skn_join_layer_t *layer,
     layer->units = layer->input ? layer->columns : layer->rows;
     if (!layer->output && layer->units > SKN_HIDDEN_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "layer %s would have %" PRIu64 " units, at most %u are "
-                        "allowed",
+                        "layer %s would have %" PRIu64
+                        " units, at most %u allowed",
                         layer->name, layer->units, SKN_HIDDEN_MAX);
     return SKN_OK;
 }

@@ -146,8 +146,7 @@ check_call(const skn_predictor_t *predictor, const skn_points_t *points,
                         predictor ? "points" : "predictor");
     if (k < 1 || k > SKN_PREDICTOR_LABELS_MAX)
         return skn_fail(error, SKN_USAGE,
-                        "%u labels per point were requested, 1 to %u are "
-                        "allowed",
+                        "%u labels per point were requested, 1 to %u allowed",
                         k, SKN_PREDICTOR_LABELS_MAX);
     if (points->count > 0 && (!label || !score))
         return skn_fail(error, SKN_USAGE, "the array for %s is NULL",

@@ -273,7 +273,7 @@ skn_rank(skn_ranker_t *ranker, const char *path,
     *ranker = (skn_ranker_t){ 0 };
     *ranked = (skn_ranked_t){ 0 };
     if (options->trees < 1 || options->trees > SKN_RANKER_TREES_MAX)
-        return skn_fail(error, SKN_USAGE, "%u trees, 1 to %u are allowed",
+        return skn_fail(error, SKN_USAGE, "%u trees, 1 to %u allowed",
                         options->trees, SKN_RANKER_TREES_MAX);
     rank.predictor = skn_predictor_open(path, error);
     skn_status_t status = rank.predictor ? SKN_OK : error->status;

@@ -411,9 +411,8 @@ skn_endpoint_open(const skn_endpoint_options_t *options, skn_error_t *error)
 {
     if (options->peer_count > SKN_PEERS_MAX ||
         options->body_bytes_max > SKN_ENDPOINT_BODY_BYTES_MAX) {
-        (void)skn_fail(error, SKN_BAD_CONFIG,
-                       "%zu peers, at most %u are allowed", options->peer_count,
-                       SKN_PEERS_MAX);
+        (void)skn_fail(error, SKN_BAD_CONFIG, "%zu peers, at most %u allowed",
+                       options->peer_count, SKN_PEERS_MAX);
         return NULL;
     }
     skn_endpoint_t *endpoint = endpoint_new(options, error);

@@ -449,7 +449,7 @@ Test(keeper_alone, the_best_so_far_stays_until_another_is_saved)
     expect_saved(at(0, "best"), 15);
 }
 
-Test(keeper_alone, a_broken_stream_is_a_warning_and_training_goes_on)
+Test(keeper_alone, a_broken_stream_is_a_warning_and_training_continues)
 {
     seen.stream = TOO_LONG;
     save_batches(2, 5, 5);
@@ -458,7 +458,7 @@ Test(keeper_alone, a_broken_stream_is_a_warning_and_training_goes_on)
     cr_expect_str_eq(seen.told[0], ""); /* nothing was kept */
 }
 
-Test(keeper_alone, a_run_of_a_generation_goes_on_however_often_it_fails)
+Test(keeper_alone, a_run_of_a_generation_continues_however_often_saving_fails)
 {
     seen.stream = TOO_LONG;
     seen.generation = 7;
@@ -535,7 +535,7 @@ Test(keeper_alone, a_folder_with_another_run_is_refused)
     expect_saved(path[0], 5);
 }
 
-Test(keeper_alone, a_step_is_taken_from_nobody)
+Test(keeper_alone, a_step_of_a_batch_that_is_not_being_saved_is_refused)
 {
     seen.orders = true;
     run();
@@ -588,7 +588,7 @@ Test(keeper, all_have_the_same_manifest_and_one_is_kept)
         skn_held_free(&held[k], 1);
 }
 
-Test(keeper, the_best_is_marked_on_all_and_its_hash_told)
+Test(keeper, the_best_is_marked_on_all_and_its_hash_reported)
 {
     seen.best = seen.hash = true;
     seen.generation = 7;
@@ -640,7 +640,7 @@ run_spoilt(void)
     run();
 }
 
-Test(keeper, where_one_cannot_nobody_does_and_the_run_goes_on)
+Test(keeper, where_one_keeper_cannot_save_none_does_and_the_run_continues)
 {
     save_batches(3, 5, 5);
     run_spoilt();
@@ -670,7 +670,7 @@ Test(keeper, where_one_never_can_those_that_come_and_go_fail)
     cr_expect(is_there(0, "batch-000000000005-g000007"));
 }
 
-Test(keeper, where_one_cannot_for_a_while_they_go_on)
+Test(keeper, where_one_keeper_cannot_save_for_a_while_they_continue)
 {
     seen.generation = 7;
     spoilt = 4;
@@ -712,7 +712,7 @@ lose(uint32_t node, const char *file)
     cr_assert_eq(unlink(at(node, file)), 0, "%s", file);
 }
 
-Test(keeper, what_is_not_here_comes_from_who_has_it)
+Test(keeper, a_missing_part_comes_from_a_node_that_has_it)
 {
     save_first();
     lose(0, FIRST "/a.0.safetensors");
@@ -748,7 +748,7 @@ Test(keeper, damage_at_one_is_another_s_to_give)
                  probe.events);
 }
 
-Test(keeper, what_nobody_has_ends_the_run_and_nothing_is_lost)
+Test(keeper, a_part_that_no_node_has_ends_the_run_and_nothing_is_lost)
 {
     save_first();
     for (uint32_t k = 0; k < 2; k++)

@@ -213,7 +213,7 @@ Test(restorer, what_is_not_there_is_refused)
     cr_expect_eq(seen.saved, 0);
 }
 
-Test(restorer, who_asks_out_of_turn_is_refused)
+Test(restorer, an_owner_that_asks_out_of_turn_is_refused)
 {
     want(0, 1, 0, 1);
     seen.again = true;

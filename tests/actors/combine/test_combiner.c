@@ -579,7 +579,7 @@ Test(combiner, refuses_to_send_two_nodes_as_one_leaf)
 
 #ifndef UNDER_ADDRESS_SANITIZER
 /* A thousand shards and slices of 128 batches have 16 GB of places. */
-Test(combiner, too_little_memory_is_told)
+Test(combiner, too_little_memory_is_reported)
 {
     struct rlimit room = { (rlim_t)1 << 31, (rlim_t)1 << 31 };
     cr_assert_eq(setrlimit(RLIMIT_AS, &room), 0);

@@ -271,7 +271,7 @@ expect_told(skn_coding_t coding, bool packed, bool softmax, float near,
     }
 }
 
-Test(rounding, what_is_told_of_a_softmax_is_what_happens)
+Test(rounding, the_reported_error_of_a_softmax_is_the_real_one)
 {
     EACH_CODING(coding)
     {
@@ -291,7 +291,7 @@ Test(rounding, where_u_and_v_cancel_the_error_is_large)
     }
 }
 
-Test(rounding, what_is_told_of_one_vs_all_is_what_happens)
+Test(rounding, the_reported_error_of_one_vs_all_is_the_real_one)
 {
     EACH_CODING(coding)
     {
@@ -384,7 +384,7 @@ Test(rounding, only_gradients_of_a_batch_that_is_due_are_measured)
 }
 
 /* Parts that nobody has measured say nothing. */
-Test(rounding, without_a_link_nothing_is_told)
+Test(rounding, without_a_link_nothing_is_reported)
 {
     oracle_random_t random = { 6 };
     draw_activation(&random);

@@ -306,7 +306,7 @@ Test(course, done_keeps_the_contract)
 
 /* Spans of 5 batches, two an epoch: of the first nothing was measured; those
  * of the second say .02 of 100, then 0; the third says what is no number. */
-Test(course, errors_of_codings_are_told_and_warned_of_once)
+Test(course, errors_of_codings_are_reported_and_warned_of_once)
 {
     static const double changed[] = { -1, -1, 0.02, 0, NAN, INFINITY, 4, 9 };
     memcpy(seen.changed, changed, sizeof(changed));
@@ -392,7 +392,7 @@ Test(course, patience_ends_the_run_after_the_best_epoch)
     cr_expect_eq(seen.save[2].best, 0);
 }
 
-Test(course, validation_is_told_beside_the_test)
+Test(course, validation_is_reported_beside_the_test)
 {
     seen.validation[0] = 0.75;
     probe_option("epochs", "1");
@@ -462,7 +462,7 @@ Test(course, metadata_holds_progress_and_history)
     json_decref(metadata);
 }
 
-Test(course, without_a_keeper_it_goes_on)
+Test(course, without_a_keeper_the_run_continues)
 {
     probe.from[2] = NULL; /* nobody takes `save` */
     probe.to[3] = NULL;
@@ -503,7 +503,7 @@ write_checkpoint(const char *folder, const char *metadata, char *path)
     (void)snprintf(path, SKN_TEXT_MAX, "%s", folder);
 }
 
-Test(course, a_resume_goes_on_in_the_middle_of_an_epoch)
+Test(course, a_resume_continues_in_the_middle_of_an_epoch)
 {
     static const uint64_t bounds[] = { 15, 20, 30 };
     static char path[SKN_TEXT_MAX];
@@ -547,7 +547,7 @@ resume_from(size_t k, const char *folder)
     probe_option("resume", path);
 }
 
-Test(course, an_epoch_that_a_stop_left_untold_is_told_at_the_resume)
+Test(course, an_epoch_that_a_stop_left_unreported_is_reported_at_the_resume)
 {
     static const uint64_t bounds[] = { 20, 30 };
     char folder[TEMP_FOLDER_BYTES];
@@ -611,7 +611,7 @@ Test(course, it_begins_when_all_owners_have_their_state)
 
 /* What it goes on from is saved again, and only then the next span begins: with
  * the same course as if it had not been. */
-Test(course, what_a_new_generation_goes_on_from_is_saved_at_once)
+Test(course, what_a_new_generation_continues_from_is_saved_at_once)
 {
     static const uint64_t bounds[] = { 15, 20, 30 };
     char folder[TEMP_FOLDER_BYTES];

@@ -326,7 +326,7 @@ add_issue(uint64_t batch, uint32_t purpose, uint64_t data)
     };
 }
 
-Test(reader, training_goes_on_in_the_next_epoch)
+Test(reader, training_continues_in_the_next_epoch)
 {
     be_alone(NULL);
     uint64_t data = hash_of(file, NULL);
@@ -338,7 +338,7 @@ Test(reader, training_goes_on_in_the_next_epoch)
     cr_expect_eq(label_count, 3);
 }
 
-Test(reader, it_makes_what_somebody_gets)
+Test(reader, it_makes_only_messages_that_have_a_receiver)
 {
     for (uint32_t k = 0; k < 2; k++) {
         be_alone(NULL);

@@ -291,7 +291,7 @@ Test(source, the_order_follows_from_the_seed)
     }
 }
 
-Test(source, a_resumed_epoch_goes_on_in_the_same_order)
+Test(source, a_resumed_epoch_continues_in_the_same_order)
 {
     uint32_t whole[BATCHES_MAX][BATCH_ROWS];
     span(0, EPOCH_BATCHES + 3, SKN_PURPOSE_TRAIN);

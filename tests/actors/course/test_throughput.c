@@ -7,7 +7,7 @@
 
 #define S 1000000000ull
 
-Test(throughput, nobody_watches_nothing_is_told)
+Test(throughput, nothing_is_reported_without_an_interval)
 {
     skn_throughput_t throughput = { 0 };
     skn_throughput_rate_t rate;

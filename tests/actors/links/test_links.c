@@ -215,7 +215,7 @@ Test(links, keys_find_their_receivers_on_any_node)
     }
 }
 
-Test(links, whoever_has_credit_gets_it)
+Test(links, a_receiver_with_credit_gets_the_message)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 600, 0);
     uint32_t to = flow_actors(&flow, &sink, 3, 0, 0);
@@ -283,7 +283,7 @@ Test(links, a_chain_over_all_nodes_and_back_ends_well)
 
 /* --- course of a run ----------------------------------------------------- */
 
-Test(links, nobody_begins_before_all_are_ready)
+Test(links, no_node_begins_before_all_are_ready)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 10, 0);
     uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
@@ -304,7 +304,7 @@ Test(links, nobody_begins_before_all_are_ready)
     cr_assert_eq(flow_logs[to].count, 10);
 }
 
-Test(links, who_waits_in_vain_gives_up_and_says_for_whom)
+Test(links, a_node_that_waits_in_vain_gives_up_and_names_the_other)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 10, 0);
     uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
@@ -321,7 +321,7 @@ Test(links, who_waits_in_vain_gives_up_and_says_for_whom)
     cr_expect_str_eq(errors[0].text, sentence);
 }
 
-Test(links, a_failure_on_one_node_is_told_on_all)
+Test(links, a_failure_on_one_node_is_reported_on_all)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 1000000, 0);
     uint32_t to = flow_actors(&flow, &relay, 1, 1, 0);
@@ -411,14 +411,14 @@ expect_refusal(const skn_kind_t *kind, uint32_t senders, const char *text)
     cr_expect(strstr(errors[0].text, text), "%s", errors[0].text);
 }
 
-Test(links, who_refuses_a_message_names_its_sender_and_the_node)
+Test(links, a_refused_message_is_reported_with_its_sender_and_node)
 {
     expect_refusal(&picky, 1,
                    "picky.0 (in its handler of 'token'): no token (token from "
                    "maker.1 of node 'a')");
 }
 
-Test(links, who_refuses_a_part_names_its_sender_and_the_node)
+Test(links, a_refused_part_is_reported_with_its_sender_and_node)
 {
     expect_refusal(
         &choosy, 2,

@@ -374,7 +374,7 @@ Test(shard_index, the_index_of_a_marker_is_that_of_all_rows_as_they_are)
 }
 
 /* A halt is told after its batch: the round may have been closed by then. */
-Test(shard_index, a_marker_that_is_told_late_changes_nothing)
+Test(shard_index, a_marker_that_is_reported_late_changes_nothing)
 {
     static const uint64_t markers[] = { 8, 10, 0 };
     static uint32_t once[2][UNITS];

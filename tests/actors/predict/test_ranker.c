@@ -488,7 +488,7 @@ Test(ranker, orders_by_what_is_lacking_on_the_way)
     skn_ranker_fini(&ranker);
 }
 
-Test(ranker, margins_that_overflow_are_told)
+Test(ranker, margins_that_overflow_are_reported)
 {
     static const uint32_t feature[] = { 0, 297 };
     static const float values[][2] = { { 1, 3e38F }, { 1, -3e38F } };

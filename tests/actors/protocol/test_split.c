@@ -96,7 +96,7 @@ Test(split, without_a_share_nothing_validates)
     skn_dataset_close(&dataset);
 }
 
-Test(split, a_share_that_leaves_no_point_to_train_on_is_told_by_its_name)
+Test(split, a_share_that_leaves_no_point_to_train_on_is_reported_by_its_name)
 {
     skn_dataset_t *dataset = points(1, 0);
     skn_split_t split;

@@ -147,7 +147,7 @@ Test(offload, a_disk_without_room_is_found_at_the_start)
 
 /* A page that could not be written was dropped: who asks before a checkpoint is
  * complete must hear it. */
-Test(offload, what_the_disk_lost_is_told)
+Test(offload, what_the_disk_lost_is_reported)
 {
     static const struct {
         int code;

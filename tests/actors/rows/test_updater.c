@@ -239,7 +239,7 @@ Test(updater, sgd_steps_the_rows_that_are_named)
             }
 }
 
-Test(updater, each_batch_is_told_and_the_rows_come_back)
+Test(updater, each_batch_is_reported_and_the_rows_come_back)
 {
     probe_run_well();
     cr_assert_eq(seen.applied, BATCHES);

@@ -316,7 +316,7 @@ static const skn_kind_t deaf = { .name = "deaf",
                                  .options = flow_options,
                                  .start = watch_start };
 
-Test(actor, who_does_not_handle_the_clock_may_not_ask_for_it)
+Test(actor, an_actor_without_a_clock_handler_may_not_ask_for_the_clock)
 {
     flow_actors(&flow, &deaf, 1, 0, 0);
     cr_expect_eq(flow_run(&flow, NULL, &error), SKN_USAGE);

@@ -83,7 +83,7 @@ crash_by(int number, bool watches, char *text, size_t bytes)
     return status;
 }
 
-Test(crash, each_signal_is_told_with_its_actor_and_ends_the_process)
+Test(crash, each_signal_is_reported_with_its_actor_and_ends_the_process)
 {
     static const struct {
         int number;
@@ -106,7 +106,7 @@ Test(crash, each_signal_is_told_with_its_actor_and_ends_the_process)
     }
 }
 
-Test(crash, a_full_stack_is_told, .disabled = UNDER_SANITIZER)
+Test(crash, a_full_stack_is_reported, .disabled = UNDER_SANITIZER)
 {
     char got[512];
     int status = crash_by(0, true, got, sizeof(got));
@@ -145,7 +145,7 @@ Test(crash, what_is_no_descriptor_is_refused)
     cr_expect(now.sa_handler == then.sa_handler, "a handler was installed");
 }
 
-Test(crash, a_thread_that_is_no_actor_says_so)
+Test(crash, a_crash_outside_of_any_actor_is_reported_as_such)
 {
     char got[256];
     skn_crash_describe(SIGFPE, NULL, got, sizeof(got));

@@ -64,7 +64,7 @@ Test(endings, an_answer_to_an_answer_ends_late)
     expect_endings("ma ab bc cb* ba* as", "eeeeLL");
 }
 
-Test(endings, those_who_answer_each_other_end_early)
+Test(endings, actors_that_answer_each_other_end_early)
 {
     expect_endings("ma mb ab* ba*", "eeee");
     expect_endings("mb ma ba* ab*", "eeee");
@@ -72,7 +72,7 @@ Test(endings, those_who_answer_each_other_end_early)
     expect_endings("ma mb ab* ba* as bs", "eeeeLL");
 }
 
-Test(endings, what_leads_back_to_who_answers_ends_early)
+Test(endings, a_pipe_that_leads_back_to_an_answering_actor_ends_early)
 {
     expect_endings("ma ah ha* ax xh", "eeeee");
     expect_endings("ma ah ha* ax xy yh ys", "eeeeeee");

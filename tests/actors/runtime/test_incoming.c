@@ -171,7 +171,7 @@ Test(incoming, a_part_that_comes_twice_is_refused)
 }
 
 /* Behind a set that was complete: nobody else is to blame. */
-Test(incoming, a_part_of_a_set_that_was_complete_is_told_as_one)
+Test(incoming, a_part_of_a_complete_set_is_reported_as_such)
 {
     flow_actors(&flow, &repeat, 2, 2, 0);
     flow.values[1][0].number = 1;

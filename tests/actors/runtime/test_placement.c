@@ -83,7 +83,7 @@ Test(placement, each_node_places_its_own_actors_only)
 }
 
 /* Reading the machine is most of what a start costs. */
-Test(placement, no_machine_is_needed_where_nobody_is_bound)
+Test(placement, no_machine_is_needed_where_no_actor_is_bound)
 {
     skn_wiring_t wiring = { .actors = actors, .actor_count = 2 };
     for (uint32_t k = 0; k < 2; k++)

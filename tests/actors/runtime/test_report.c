@@ -71,7 +71,7 @@ broadcast(uint32_t sinks, uint32_t messages, const skn_start_options_t *options)
 #define SINKS 8
 #define MESSAGES 30
 
-Test(report, every_actor_is_told_under_its_name)
+Test(report, every_actor_is_reported_under_its_name)
 {
     skn_start_options_t options = { .no_binding = true };
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
@@ -118,7 +118,7 @@ Test(report, what_is_sent_is_what_is_received)
     skn_system_destroy(&system);
 }
 
-Test(report, handlers_are_told_with_their_quantiles_in_order)
+Test(report, handlers_are_reported_with_their_quantiles_in_order)
 {
     skn_start_options_t options = { .no_binding = true };
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
@@ -172,7 +172,7 @@ Test(report, the_table_has_a_line_for_each)
 }
 
 /* A run in which nothing is sent has a report, too. */
-Test(report, nothing_is_told_of_nothing)
+Test(report, a_run_without_messages_has_a_report)
 {
     skn_start_options_t options = { .no_binding = true };
     skn_system_t *system = broadcast(SINKS, 0, &options);

@@ -56,7 +56,7 @@ thread_count(void)
     return count - 2; /* . and .. */
 }
 
-Test(system, a_failure_in_open_is_told_and_everybody_is_closed)
+Test(system, a_failure_in_open_is_reported_and_all_actors_are_closed)
 {
     uint32_t before = thread_count();
     flow_actors(&flow, &opener, 8, 5, 0);
@@ -77,7 +77,7 @@ static const skn_kind_t greeter = { .name = "greeter",
                                     .options = flow_options,
                                     .open = tell_open };
 
-Test(system, what_was_told_before_a_start_failed_can_be_read)
+Test(system, events_from_before_a_failed_start_can_be_read)
 {
     flow_actors(&flow, &opener, 1, 0, 0);
     flow_actors(&flow, &greeter, 1, 0, 0);

@@ -117,7 +117,7 @@ Test(waiting, parts_that_an_actor_puts_together_are_named)
     expect_for(NULL);
 }
 
-Test(waiting, who_has_no_credit_waits_for_room)
+Test(waiting, an_actor_that_has_no_credit_waits_for_room)
 {
     gather_of_four();
     have_parts(0, 12, 0x7);
@@ -146,7 +146,7 @@ Test(waiting, the_time_to_the_next_word_doubles)
     }
 }
 
-Test(waiting, who_has_not_begun_or_has_ended_waits_for_nobody)
+Test(waiting, an_actor_that_has_not_begun_or_has_ended_waits_for_none)
 {
     static const skn_phase_t phases[] = { SKN_PHASE_OPENING, SKN_PHASE_READY,
                                           SKN_PHASE_ENDED, SKN_PHASE_FAILED };
@@ -158,7 +158,7 @@ Test(waiting, who_has_not_begun_or_has_ended_waits_for_nobody)
     }
 }
 
-Test(waiting, a_parcel_begins_the_time_anew)
+Test(waiting, a_parcel_restarts_the_clock)
 {
     gather_of_four();
     have_parts(0, 12, 0x7);
@@ -252,7 +252,7 @@ expect_words(const skn_kind_t *kind, skn_collect_t collect)
     skn_system_destroy(&system);
 }
 
-Test(waiting, an_actor_says_for_whom_it_waits_and_goes_on)
+Test(waiting, an_actor_reports_what_it_waits_for_and_continues)
 {
     expect_words(&gatherer, SKN_COLLECT_GATHER);
 }

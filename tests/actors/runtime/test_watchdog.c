@@ -62,7 +62,7 @@ begins(const char *line, const char *text)
     return strncmp(line, text, strlen(text)) == 0;
 }
 
-Test(watchdog, a_handler_that_does_not_return_is_reported_and_not_who_waits)
+Test(watchdog, a_handler_that_does_not_return_is_reported_not_those_that_wait)
 {
     char line[2048];
     int reports = 0;

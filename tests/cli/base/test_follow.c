@@ -61,7 +61,7 @@ expect_shown(const char *line, const char *want_out, const char *want_err)
 
 TestSuite(follow, .timeout = 60);
 
-Test(follow, what_gives_way_is_told_in_words)
+Test(follow, giving_way_is_reported_in_words)
 {
     static const char *const cases[][2] = {
         { "{\"event\":\"idle\",\"action\":\"begin\",\"way\":\"x y\","
@@ -105,7 +105,7 @@ Test(follow, an_epoch_is_a_line)
                  "");
 }
 
-Test(follow, an_epoch_tells_its_scores)
+Test(follow, an_epoch_reports_its_scores)
 {
     expect_shown("{\"event\":\"epoch\",\"epoch\":12,\"seconds\":0.05,"
                  "\"examples_per_s\":9.5,\"loss\":12345.678,\"p1\":0.41914,"

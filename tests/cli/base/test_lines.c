@@ -123,7 +123,7 @@ Test(lines, without_waiting_only_what_is_there_comes)
     temp_folder_remove(file.folder);
 }
 
-Test(lines, a_missing_file_is_told)
+Test(lines, a_missing_file_is_reported)
 {
     skn_error_t error = { 0 };
     cr_expect_null(cli_lines_open("/nowhere/f", &error));

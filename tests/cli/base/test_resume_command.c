@@ -45,7 +45,7 @@ Test(again, all_that_was_given_and_resume_once)
            "'data.train=it'\\''s #1' --resume\n");
 }
 
-Test(again, the_folder_of_the_run_where_nobody_named_it)
+Test(again, the_folder_of_the_run_where_no_path_was_given)
 {
     cli_call_t call = { .verb = &verb,
                         .program = "skein",

@@ -57,7 +57,7 @@ Test(stop, those_of_two_processes_or_of_a_terminal_are_two)
     cr_expect_eq(cli_stop_note(&other, SIGINT, 0, 1), CLI_STOP_AT_ONCE);
 }
 
-Test(stop, whoever_is_held_by_another_leaves_signals_to_it)
+Test(stop, a_process_that_is_held_by_another_leaves_signals_to_it)
 {
     cli_stop_t leashed = { .leashed = true, .descriptor = -1 };
     cli_stop_t leased = { .leased = true, .descriptor = -1 };
@@ -68,7 +68,7 @@ Test(stop, whoever_is_held_by_another_leaves_signals_to_it)
     cr_expect_eq(cli_stop_note(&leased, SIGCHLD, 0, 0), CLI_STOP_NOTHING);
 }
 
-Test(stop, signals_that_came_while_nobody_looked_are_taken)
+Test(stop, signals_that_came_between_two_looks_are_taken)
 {
     cli_stop_t stop = { .doing = "x", .insisting = "y", .descriptor = -1 };
     skn_error_t error = { 0 };
@@ -84,7 +84,7 @@ Test(stop, signals_that_came_while_nobody_looked_are_taken)
 
 /* The end of its CPU time comes to the process that spends it. A terminal
  * interrupts whoever started it, too: passed on, that would be a second one. */
-Test(stop, who_is_leased_passes_on_what_it_is_sent_but_no_interrupt)
+Test(stop, a_leased_process_passes_on_signals_but_no_interrupt)
 {
     cli_stop_t stop = { .doing = "x", .insisting = "y", .descriptor = -1 };
     skn_error_t error = { 0 };

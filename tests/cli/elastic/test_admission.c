@@ -30,7 +30,7 @@ typedef struct scene {
 
 static const char *const names[] = { "c" };
 
-Test(admission, of_nonsense_people_are_told_once_a_second)
+Test(admission, malformed_messages_are_reported_once_a_second)
 {
     static cli_admission_t admission;
     uint32_t told = 0;
@@ -162,7 +162,7 @@ expect_message(scene_t *scene, int k, cli_control_kind_t kind, int code,
     cli_control_message_fini(&message);
 }
 
-Test(admission, who_has_other_settings_is_refused_and_that_is_told_once)
+Test(admission, a_member_with_other_settings_is_refused_and_reported_once)
 {
     scene_t scene;
     const char *news = NULL;
@@ -192,7 +192,7 @@ Test(admission, a_member_that_dials_again_is_let_in)
     close_scene(&scene);
 }
 
-Test(admission, a_second_process_waits_till_the_first_has_answered)
+Test(admission, a_second_process_waits_until_the_first_has_answered)
 {
     scene_t scene;
     const char *news = NULL;
@@ -213,7 +213,7 @@ Test(admission, a_second_process_waits_till_the_first_has_answered)
     close_scene(&scene);
 }
 
-Test(admission, one_who_does_not_answer_is_asked_again)
+Test(admission, one_that_does_not_answer_is_asked_again)
 {
     scene_t scene;
     const char *news = NULL;

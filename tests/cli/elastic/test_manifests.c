@@ -93,7 +93,7 @@ Test(manifests, there_is_a_bound_for_all_of_them)
     manifests.bytes = text[0].count + text[1].count;
 }
 
-Test(manifests, those_that_nobody_holds_go)
+Test(manifests, manifests_that_no_member_holds_are_removed)
 {
     keep(seal[0], text[0].bytes);
     keep(seal[1], text[1].bytes);

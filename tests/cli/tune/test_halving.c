@@ -10,7 +10,7 @@ static const cli_halving_pace_t pace = { .full_s = 90,
                                          .extra_s = 1,
                                          .mean_cost = 1 };
 
-Test(halving, a_third_goes_on_and_trains_three_times_longer)
+Test(halving, a_third_enters_the_next_round_and_trains_three_times_longer)
 {
     cr_expect_eq(cli_halving_count(&usual, 0), 16);
     cr_expect_eq(cli_halving_count(&usual, 1), 6);
@@ -40,7 +40,7 @@ Test(halving, failed_trials_have_no_rank_and_equal_ones_stand_by_number)
         cr_expect_eq(order[k], want[k], "place %zu is %u", k, order[k]);
 }
 
-Test(halving, auto_goes_on_beside_the_best)
+Test(halving, auto_enters_the_next_round_beside_the_best)
 {
     const cli_halving_t halving = { 9, 3, 3, 1.0 / 3 };
     const double score[] = { .1, .2, .9, .3, .8, .4, .7, .5, .6 };
@@ -77,7 +77,7 @@ Test(halving, auto_is_never_left_alone)
     cr_expect_eq(chosen[0], 2);
 }
 
-Test(halving, nobody_goes_on_where_all_have_failed)
+Test(halving, no_candidate_enters_the_next_round_where_all_have_failed)
 {
     const cli_halving_t halving = { 3, 2, 2, 0.5 };
     const double score[] = { NAN, NAN, NAN };

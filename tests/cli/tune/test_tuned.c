@@ -44,7 +44,7 @@ Test(tuned, auto_may_be_the_best)
         "nothing better than auto was found");
 }
 
-Test(tuned, what_is_not_known_is_not_told)
+Test(tuned, an_unknown_score_or_error_is_not_printed)
 {
     expect(
         (cli_verdict_t){

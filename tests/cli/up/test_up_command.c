@@ -133,7 +133,7 @@ Test(up_command, as_many_options_as_a_call_can_hold_fit)
     cli_up_command_fini(&command);
 }
 
-Test(up_command, a_folder_that_is_gone_is_told)
+Test(up_command, a_folder_that_is_gone_is_reported)
 {
     char folder[] = "/tmp/skein-up.XXXXXX";
     cli_up_node_t node = { .name = "b", .ssh = "h" };

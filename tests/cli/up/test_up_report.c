@@ -116,7 +116,7 @@ Test(up_report, records_of_all_nodes_become_one_trace)
     (void)unlink(path);
 }
 
-Test(up_report, a_trace_that_cannot_be_written_is_told_before_the_run)
+Test(up_report, a_trace_that_cannot_be_written_is_reported_before_the_run)
 {
     cli_call_t call = call_of("/nowhere/trace.json", false);
     cr_expect_eq(cli_up_report_open(&report, &call, &error), SKN_CANNOT_CREATE);

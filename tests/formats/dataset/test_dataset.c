@@ -395,7 +395,7 @@ Test(dataset, a_source_that_is_missing_or_empty_is_refused)
 }
 
 /* A limit on the size of files stands for a full disk: write fails alike. */
-Test(dataset, a_full_disk_is_told_and_leaves_nothing)
+Test(dataset, a_full_disk_is_reported_and_leaves_nothing)
 {
     folder_t folder;
     char sentence[1024];
@@ -448,7 +448,7 @@ on_progress(void *listener, uint64_t done_bytes, uint64_t total_bytes)
     return heard->calls != heard->stop_at;
 }
 
-Test(dataset, progress_is_told_and_can_stop_the_building)
+Test(dataset, progress_is_reported_and_can_stop_the_building)
 {
     enum {
         LINES = 400000

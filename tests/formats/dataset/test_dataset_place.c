@@ -228,7 +228,7 @@ full(rlim_t bytes)
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-Test(dataset_place, a_full_disk_is_told_with_what_to_do_for_each_place)
+Test(dataset_place, a_full_disk_is_reported_with_what_to_do_for_each_place)
 {
     folder_t folder;
     char sentence[700];

@@ -213,7 +213,7 @@ Test(stream, files_longer_than_the_buffer_are_read_whole)
     free(room);
 }
 
-Test(stream, what_cannot_be_opened_or_read_is_told)
+Test(stream, what_cannot_be_opened_or_read_is_reported)
 {
     folder_t folder;
     char path[400], sentence[512];

@@ -223,7 +223,7 @@ Test(folder, checks_what_stands_in_the_way)
 }
 
 /* Root may do everything, so a child becomes nobody. */
-Test(folder, tells_a_missing_permission)
+Test(folder, reports_a_missing_permission)
 {
     cr_assert_eq(chmod(path, 0755), 0);
     pid_t child = fork();
@@ -263,7 +263,7 @@ Test(folder, removes_a_file_that_did_not_fit)
     cr_expect_eq(fstatat(folder, "f", &facts, 0), -1);
 }
 
-Test(folder, tells_where_a_file_ends_too_early)
+Test(folder, reports_where_a_file_ends_too_early)
 {
     char bytes[8];
     int file;

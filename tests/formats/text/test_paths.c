@@ -6,7 +6,7 @@
 
 #include "formats/text/paths.h"
 
-Test(paths, are_all_there_in_order_and_begin_anew_when_freed)
+Test(paths, are_all_there_in_order_and_begin_again_when_freed)
 {
     char text[16], **list = NULL;
     size_t count = 0;

@@ -228,7 +228,7 @@ Test(document_set, takes_numbers_and_words_without_the_blanks_around_them)
     cr_expect_null(skn_node_words(set("")));
 }
 
-Test(document_set, keeps_why_a_list_is_none_for_who_needs_one)
+Test(document_set, keeps_why_a_value_is_no_list_for_callers_that_need_one)
 {
     static const char *const pairs[][2] = {
         { "[1", "flow sequence without a closing bracket" },

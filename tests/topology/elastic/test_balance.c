@@ -227,7 +227,7 @@ Test(balance, what_cannot_be_moved_is_tried_ever_less)
 
 /* At a tenth of the speed even no rows at all take it 1.5 times as long as the
  * others need for all of them. */
-Test(balance, who_only_holds_the_others_up_is_left_out)
+Test(balance, a_node_that_only_holds_the_others_up_is_left_out)
 {
     world.truth[1] = 0.1;
     for (uint32_t n = 0; n < NODES; n++)
@@ -252,7 +252,7 @@ Test(balance, who_only_holds_the_others_up_is_left_out)
 
 /* All that a batch costs is fixed, and its machine is a little slower when it
  * has fewer rows: that is no reason to give it fewer still. */
-Test(balance, who_gains_nothing_by_fewer_rows_is_left_out)
+Test(balance, a_node_that_gains_nothing_by_fewer_rows_is_left_out)
 {
     world.truth[1] = 0.1;
     for (uint32_t n = 0; n < NODES; n++)
@@ -266,7 +266,7 @@ Test(balance, who_gains_nothing_by_fewer_rows_is_left_out)
 }
 
 /* What was hoped for does not come: it is taken back, and that was it. */
-Test(balance, who_was_of_use_is_taken_back)
+Test(balance, a_node_that_was_of_use_takes_part_again)
 {
     world.truth[1] = 0.1;
     for (uint32_t n = 0; n < NODES; n++)
@@ -279,7 +279,7 @@ Test(balance, who_was_of_use_is_taken_back)
     cr_expect_eq(world.set, ALL);
 }
 
-Test(balance, who_is_needed_is_not_left_out)
+Test(balance, a_node_that_is_needed_is_not_left_out)
 {
     skn_balance_need(world.balance, 1);
     world.truth[1] = 0.1;
@@ -301,7 +301,7 @@ Test(balance, who_is_needed_is_not_left_out)
 }
 
 /* A quarter of the speed with little work beside its rows is worth having. */
-Test(balance, who_helps_though_slow_is_not_left_out)
+Test(balance, a_node_that_helps_though_slow_is_not_left_out)
 {
     world.truth[2] = 0.25;
     for (uint32_t n = 0; n < NODES; n++)
@@ -312,7 +312,7 @@ Test(balance, who_helps_though_slow_is_not_left_out)
     cr_expect_lt(batch_s(), (1 + 0.02 * 4) / 3.25 * 1.1);
 }
 
-Test(balance, nobody_changes_by_more_than_eight_times_in_a_move)
+Test(balance, no_speed_changes_by_more_than_eight_times_in_a_move)
 {
     world.truth[1] = 0.01;
     run(15);
@@ -322,7 +322,7 @@ Test(balance, nobody_changes_by_more_than_eight_times_in_a_move)
                        8, 0.01);
 }
 
-Test(balance, who_joins_counts_as_the_mean)
+Test(balance, a_node_that_joins_counts_as_the_mean)
 {
     world.set = 7; /* without the last */
     world.truth[0] = 4;
@@ -351,7 +351,7 @@ Test(balance, a_run_that_waits_for_its_links_gains_nothing)
     cr_expect_float_eq(skn_balance_busy(world.balance, 3), 0.07, 0.01);
 }
 
-Test(balance, nothing_is_known_before_all_have_told)
+Test(balance, nothing_is_known_before_all_have_reported)
 {
     world.truth[2] = 0.25;
     for (int k = 1; k < 100; k++) {
@@ -396,7 +396,7 @@ Test(balance, shares_go_by_cores_and_speed)
     cr_expect_eq(skn_balance_share(world.balance, 0, 2), 0);
 }
 
-Test(balance, one_node_has_nobody_to_give_to)
+Test(balance, a_single_node_cannot_give_rows_to_others)
 {
     world.set = 2;
     skn_balance_begin(world.balance, 2, 0);

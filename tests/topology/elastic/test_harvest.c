@@ -54,7 +54,7 @@ expect_ns(uint64_t found, double seconds, const char *what)
               seconds);
 }
 
-Test(harvest, a_run_that_nobody_disturbs_is_useful_but_for_its_start)
+Test(harvest, an_undisturbed_run_is_useful_but_for_its_start)
 {
     skn_harvest_t *harvest = open_one(1);
     skn_harvest_hello(harvest, 0, 7, 2, 0);
@@ -72,7 +72,7 @@ Test(harvest, a_run_that_nobody_disturbs_is_useful_but_for_its_start)
     cr_expect_null(harvest);
 }
 
-Test(harvest, who_is_here_and_in_no_generation_waits)
+Test(harvest, a_member_that_is_here_and_in_no_generation_waits)
 {
     skn_harvest_t *harvest = open_one(2);
     skn_harvest_hello(harvest, 0, 7, 1, 0);
@@ -114,7 +114,7 @@ Test(harvest, a_death_moves_what_is_trained_again)
     skn_harvest_destroy(&harvest);
 }
 
-Test(harvest, one_who_died_and_is_back_at_once_has_died)
+Test(harvest, one_that_died_and_is_back_at_once_has_died)
 {
     skn_harvest_t *harvest = open_one(1);
     skn_harvest_hello(harvest, 0, 7, 1, 0);
@@ -238,7 +238,7 @@ Test(harvest, after_the_end_nothing_counts)
     skn_harvest_destroy(&harvest);
 }
 
-Test(harvest, a_coordinator_goes_on_with_what_was_written_down)
+Test(harvest, a_coordinator_continues_with_what_was_written_down)
 {
     skn_error_t error = { 0 };
     const skn_harvest_sum_t before = { .useful_ns = 40 * S,

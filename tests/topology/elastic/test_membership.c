@@ -15,7 +15,7 @@ Test(membership, all_that_are_listed_begin_together)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, a_generation_is_recorded_before_anybody_hears_of_it)
+Test(membership, a_generation_is_recorded_before_it_is_announced)
 {
     play_t play;
     bool recorded = false;
@@ -150,7 +150,7 @@ Test(membership, survivors_cut_what_they_have_after_a_death_where_that_is_kept)
 }
 
 /* Their weights may be why one of them failed. */
-Test(membership, nobody_keeps_what_made_another_fail)
+Test(membership, no_member_salvages_weights_that_made_another_fail)
 {
     static const skn_status_t how[] = { SKN_DIVERGED, SKN_INTERNAL };
     for (size_t k = 0; k < 2; k++) {
@@ -170,7 +170,7 @@ Test(membership, nobody_keeps_what_made_another_fail)
     }
 }
 
-Test(membership, one_who_joins_is_taken_in_at_a_marker)
+Test(membership, one_that_joins_is_taken_in_at_a_marker)
 {
     play_t play;
     open_play(&play, 3, 1, 0, 0);
@@ -192,7 +192,7 @@ Test(membership, one_who_joins_is_taken_in_at_a_marker)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, the_same_members_may_begin_anew)
+Test(membership, the_same_members_may_begin_again)
 {
     play_t play;
     open_play(&play, 2, 1, 0, 0);
@@ -238,7 +238,7 @@ go_on_without_c(play_t *play)
 }
 
 /* The others are faster without c: they go on, and it is asked again later. */
-Test(membership, who_is_spared_comes_back)
+Test(membership, a_member_that_is_spared_comes_back)
 {
     play_t play;
     open_three(&play);
@@ -264,7 +264,7 @@ Test(membership, who_is_spared_comes_back)
 }
 
 /* Two at least are to train, and one of the two that do dies. */
-Test(membership, who_is_spared_is_wanted_when_another_dies)
+Test(membership, a_member_that_is_spared_is_wanted_when_another_dies)
 {
     play_t play;
     open_three(&play);
@@ -284,7 +284,7 @@ Test(membership, who_is_spared_is_wanted_when_another_dies)
 
 /* Its lead lost the order to begin, and the one to pause came before it was
  * said again: a run stood still for ever (sim_membership, seed 1876). */
-Test(membership, who_begins_while_others_pause_is_told_to_pause)
+Test(membership, a_member_that_begins_while_others_pause_is_told_to_pause)
 {
     play_t play;
     begin_two(&play);
@@ -305,7 +305,7 @@ Test(membership, who_begins_while_others_pause_is_told_to_pause)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, nobody_joins_a_generation_that_has_trained_nothing)
+Test(membership, no_member_joins_a_generation_that_has_trained_nothing)
 {
     play_t play;
     open_play(&play, 3, 1, 0, 0);
@@ -381,7 +381,7 @@ lose_c(play_t *play)
     pass(play, 12000, 0);
 }
 
-Test(membership, parts_that_nobody_holds_are_waited_for)
+Test(membership, parts_that_no_present_member_holds_are_waited_for)
 {
     play_t play;
     lose_c(&play);
@@ -398,7 +398,7 @@ Test(membership, parts_that_nobody_holds_are_waited_for)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, parts_that_nobody_at_all_holds_end_the_run)
+Test(membership, parts_that_no_member_at_all_holds_end_the_run)
 {
     play_t play;
     bool stopped;
@@ -425,7 +425,7 @@ Test(membership, what_was_never_whole_is_not_missed)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, an_end_that_nobody_saw_is_waited_for_till_no_lease_is_left)
+Test(membership, an_unseen_end_is_waited_for_until_no_lease_is_left)
 {
     play_t play;
     open_play(&play, 2, 1, 0, 0);
@@ -459,7 +459,7 @@ Test(membership, a_mistake_in_the_config_ends_the_run)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership, one_who_fails_again_and_again_stays_out_for_a_while)
+Test(membership, one_that_fails_again_and_again_stays_out_for_a_while)
 {
     play_t play;
     skn_error_t why = { 0 };
@@ -516,7 +516,7 @@ left_after(uint32_t who, const char *text)
     return members;
 }
 
-Test(membership, who_is_named_by_others_is_the_one_that_failed)
+Test(membership, a_member_that_is_named_by_others_is_the_one_that_failed)
 {
     cr_expect_eq(left_after(0, "run/a: no room"), 2);
     cr_expect_eq(left_after(0, "node 'b': run/b: no room"), 1);

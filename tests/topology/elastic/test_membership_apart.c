@@ -205,7 +205,7 @@ Test(membership_apart, of_a_worker_that_fails_the_one_it_missed_stays_out)
     finish(&play);
 }
 
-Test(membership_apart, who_is_cut_off_from_most_stays_out)
+Test(membership_apart, a_member_that_is_cut_off_from_most_stays_out)
 {
     play_t play = begin(1, NULL);
     misses(&play, 0, B);
@@ -217,7 +217,7 @@ Test(membership_apart, who_is_cut_off_from_most_stays_out)
     finish(&play);
 }
 
-Test(membership_apart, one_who_complains_of_all_others_stays_out_itself)
+Test(membership_apart, one_that_complains_of_all_others_stays_out_itself)
 {
     play_t play = begin(1, NULL);
     fail(&play, 0, B | C | D);
@@ -263,7 +263,8 @@ Test(membership_apart, of_two_that_are_alike_the_one_that_came_later_goes)
     finish(&play);
 }
 
-Test(membership_apart, who_reaches_the_others_again_is_taken_back_at_a_marker)
+Test(membership_apart,
+     a_member_that_reaches_the_others_again_is_taken_back_at_a_marker)
 {
     play_t play = begin(1, NULL);
     misses(&play, 1, C);
@@ -342,7 +343,8 @@ flutter(play_t *play)
     misses(play, 2, 0);
 }
 
-Test(membership_apart, who_is_cut_off_again_and_again_stays_out_ever_longer)
+Test(membership_apart,
+     a_member_that_is_cut_off_again_and_again_stays_out_ever_longer)
 {
     play_t play = begin(1, NULL);
     flutter(&play);
@@ -372,7 +374,7 @@ Test(membership_apart, two_minutes_later_that_is_forgotten)
     finish(&play);
 }
 
-Test(membership_apart, who_alone_has_a_part_is_in_and_the_others_go)
+Test(membership_apart, a_member_that_alone_has_a_part_stays_and_the_others_go)
 {
     play_t play = begin(1, NULL);
     skn_membership_saved(play.membership, 1, 50);
@@ -416,7 +418,7 @@ Test(membership_apart, parts_of_two_that_do_not_reach_each_other_are_waited_for)
     finish(&play);
 }
 
-Test(membership_apart, nobody_misses_itself_or_strangers)
+Test(membership_apart, reports_of_itself_or_of_strangers_are_ignored)
 {
     play_t play = begin(1, NULL);
     misses(&play, 0, A | ((uint64_t)1 << 63));
@@ -561,7 +563,8 @@ Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
 }
 
 /* The journal was not told of the first checkpoint any more. */
-Test(membership_apart, who_is_there_first_waits_for_the_parts_of_the_others)
+Test(membership_apart,
+     a_member_that_is_there_first_waits_for_the_parts_of_the_others)
 {
     for (uint32_t comes = 0; comes < 2; comes++) {
         play_t play = { .now_ns = 1000 * MS, .gone = A | B | D };

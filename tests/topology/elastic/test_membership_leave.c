@@ -101,7 +101,7 @@ trains(const play_t *play)
 
 /* The holders of batch 7 are gone, and the run goes on from batch 5: nobody is
  * kept for the seventh any more. */
-Test(membership_leave, what_is_given_up_keeps_nobody)
+Test(membership_leave, an_abandoned_checkpoint_holds_no_member_back)
 {
     play_t play;
     begin_all(&play, 3, 3);
@@ -261,7 +261,7 @@ Test(membership_leave, any_number_leaves_in_two_generations_at_most)
 
 /* What the others lack lies with one of those that leave: another one, that may
  * die meanwhile, does not take part. */
-Test(membership_leave, only_who_is_needed_serves)
+Test(membership_leave, only_members_that_are_needed_serve)
 {
     play_t play;
     begin_all(&play, 4, 1);
@@ -278,7 +278,8 @@ Test(membership_leave, only_who_is_needed_serves)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership_leave, who_dies_while_it_serves_is_replaced_by_another)
+Test(membership_leave,
+     a_member_that_dies_while_it_serves_is_replaced_by_another)
 {
     play_t play;
     begin_all(&play, 4, 1);
@@ -296,7 +297,7 @@ Test(membership_leave, who_dies_while_it_serves_is_replaced_by_another)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership_leave, those_who_all_leave_are_let_go_at_once)
+Test(membership_leave, members_that_all_leave_are_dismissed_at_once)
 {
     play_t play;
     begin_all(&play, 3, 1);
@@ -311,7 +312,8 @@ Test(membership_leave, those_who_all_leave_are_let_go_at_once)
 }
 
 /* One of them failed, and stays out for a while: it may take over later. */
-Test(membership_leave, who_is_out_for_a_while_counts_as_one_who_stays)
+Test(membership_leave,
+     a_member_that_is_out_for_a_while_counts_as_one_that_stays)
 {
     play_t play;
     skn_error_t why = { .status = SKN_STORAGE, .text = "no room" };
@@ -354,7 +356,7 @@ Test(membership_leave, fewer_than_the_least_take_over_and_do_not_train)
 
 /* One copy of each part is with them; the second one comes with their own
  * generation, which is not one that only serves. */
-Test(membership_leave, who_is_not_needed_waits_for_the_second_copy)
+Test(membership_leave, a_member_that_is_not_needed_waits_for_the_second_copy)
 {
     play_t play;
     begin_all(&play, 3, 1);
@@ -380,7 +382,7 @@ Test(membership_leave, who_is_not_needed_waits_for_the_second_copy)
 
 /* A second wave, of those who take over: nothing is begun anew for it before
  * what is on its way has come. */
-Test(membership_leave, who_takes_over_may_leave_meanwhile)
+Test(membership_leave, a_member_that_takes_over_may_leave_meanwhile)
 {
     play_t play;
     begin_all(&play, 4, 1);
@@ -403,7 +405,8 @@ Test(membership_leave, who_takes_over_may_leave_meanwhile)
     skn_membership_destroy(&play.membership);
 }
 
-Test(membership_leave, who_leaves_before_the_first_batch_is_done_without)
+Test(membership_leave,
+     a_member_that_leaves_before_the_first_batch_need_not_pause)
 {
     play_t play;
     begin_two(&play);
@@ -419,7 +422,7 @@ Test(membership_leave, who_leaves_before_the_first_batch_is_done_without)
 
 /* The coordinator dies while others take over; their workers end by themselves
  * when they have all, and what then lies where is asked. */
-Test(membership_leave, a_coordinator_that_returns_finds_who_serves)
+Test(membership_leave, a_coordinator_that_returns_finds_the_serving_members)
 {
     play_t play;
     open_play_by(&play, (skn_membership_options_t){ .count = 3,
@@ -450,7 +453,7 @@ Test(membership_leave, a_coordinator_that_returns_finds_who_serves)
 
 /* One alone has no memory for all of it, say: the run goes on when the others
  * are back, and is not tried again ten times a second. */
-Test(membership_leave, those_who_cannot_take_over_do_not_end_the_run)
+Test(membership_leave, members_that_cannot_take_over_do_not_end_the_run)
 {
     play_t play;
     skn_error_t why = { 0 };
@@ -493,7 +496,7 @@ Test(membership_leave, a_stop_waits_for_what_is_handed_over)
 }
 
 /* Left out for the sake of the others, and it alone holds a part. */
-Test(membership_leave, who_is_spared_hands_over_too)
+Test(membership_leave, a_member_that_is_spared_hands_over_too)
 {
     play_t play;
     begin_all(&play, 3, 1);

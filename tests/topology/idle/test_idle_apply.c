@@ -213,7 +213,8 @@ io_class(pid_t task)
     return syscall(SYS_ioprio_get, 1, task) >> 13;
 }
 
-Test(idle_apply, who_gives_way_is_idle_in_cpu_and_disk_and_killed_first)
+Test(idle_apply,
+     a_process_that_gives_way_is_idle_in_cpu_and_disk_and_killed_first)
 {
     world_t world;
     pid_t task[IDLE_CHILD_TASKS_MAX];

@@ -87,7 +87,7 @@ Test(idle_policy, the_share_of_cores_is_a_ceiling_and_one_always_stays)
     cr_expect_eq(threads_at(8, 100, 1.0, 0.0), 1u);
 }
 
-Test(idle_policy, a_core_stays_free_while_somebody_is_there)
+Test(idle_policy, a_core_stays_free_while_a_user_is_there)
 {
     world_t world = world_of(4, -1, 1.0, 0);
     seconds(&world, 1);
@@ -277,7 +277,7 @@ Test(idle_policy, without_grace_a_battery_pauses_it_at_once)
     cr_expect(world.decision.pause);
 }
 
-Test(idle_policy, after_a_gap_what_lasts_must_last_anew)
+Test(idle_policy, after_a_gap_what_lasts_must_last_again)
 {
     world_t world = world_of(2, 0, 1.0, 3 * SECOND);
     world.sample.on_battery = true;
@@ -292,7 +292,7 @@ Test(idle_policy, after_a_gap_what_lasts_must_last_anew)
     cr_expect(world.decision.pause && world.decision.give_memory);
 }
 
-Test(idle_policy, nothing_changes_without_being_told)
+Test(idle_policy, every_change_is_reported)
 {
     oracle_random_t random = { 7 };
     world_t world = world_of(8, -1, 1.0, 2 * SECOND);

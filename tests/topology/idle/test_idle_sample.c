@@ -283,7 +283,7 @@ Test(idle_sample, a_child_that_ends_takes_nothing_with_it)
     machine_end(&machine);
 }
 
-Test(idle_sample, a_new_child_is_found_within_ten_seconds_or_when_told)
+Test(idle_sample, a_new_child_is_found_within_ten_seconds_or_at_a_refresh)
 {
     machine_t machine = machine_new();
     uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), busy = 0, ticks = 0;
@@ -340,7 +340,7 @@ touch(const machine_t *machine, const char *path, time_t ago_s)
     cr_assert_eq(utimensat(AT_FDCWD, whole, times, 0), 0);
 }
 
-Test(idle_sample, who_has_typed_within_five_minutes_is_there)
+Test(idle_sample, a_user_that_has_typed_within_five_minutes_is_there)
 {
     machine_t machine = machine_new();
     touch(&machine, "/dev/pts/ptmx", 0);

@@ -45,7 +45,7 @@ Test(idle_trial, every_way_that_can_be_opened_is_measured)
     }
 }
 
-Test(idle_trial, a_place_that_refuses_is_told_and_nothing_is_left)
+Test(idle_trial, a_place_that_refuses_is_reported_and_nothing_is_left)
 {
     const skn_idle_place_t nowhere = { .way = SKN_IDLE_WAY_GROUP1,
                                        .path = "/nonexistent/group" };

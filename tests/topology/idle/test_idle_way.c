@@ -215,7 +215,7 @@ expect_group(const skn_idle_place_t *place, const char *idle,
     cr_expect(is_in_text(path, weighs ? shares : idle), "%s", path);
 }
 
-Test(idle_way, who_hurries_is_like_any_other_until_it_joins_again)
+Test(idle_way, a_hurrying_process_is_like_any_other_until_it_joins_again)
 {
     for (skn_idle_way_t way = 0; way < SKN_IDLE_WAY_COUNT; way++) {
         skn_idle_place_t place;

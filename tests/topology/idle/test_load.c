@@ -87,7 +87,7 @@ spin_in_background(void *nothing)
     return spin(nothing);
 }
 
-Test(load, threads_are_told_without_those_in_the_background)
+Test(load, threads_are_reported_without_those_in_the_background)
 {
     pthread_t busy, background;
     skn_load_thread_t first[16], second[16];

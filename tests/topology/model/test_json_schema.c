@@ -261,7 +261,7 @@ Test(json_schema, defaults_have_the_type_of_their_key)
     json_decref(schema);
 }
 
-Test(json_schema, a_full_disk_is_told)
+Test(json_schema, a_full_disk_is_reported)
 {
     skn_error_t error = { 0 };
     FILE *file = fopen("/dev/full", "w");

@@ -373,7 +373,7 @@ Test(model, a_bad_override_is_named_as_it_was_typed)
                    "did you mean 'window'?");
 }
 
-Test(model, a_missing_file_is_told)
+Test(model, a_missing_file_is_reported)
 {
     skn_error_t error = { 0 };
     skn_model_t *model = NULL;
@@ -596,7 +596,7 @@ Test(model, version_and_training_points_are_required)
                     ".zst)\n");
 }
 
-Test(model, all_mistakes_are_told_in_one_pass)
+Test(model, all_mistakes_are_reported_in_one_pass)
 {
     fixture_refused(
         "skein: 2\n"

@@ -282,7 +282,7 @@ Test(model_write, nodes_and_links_read_as_the_same)
                  "links: { coding: int4, rate: 1.25e7 }\n");
 }
 
-Test(model_write, a_full_disk_is_told)
+Test(model_write, a_full_disk_is_reported)
 {
     skn_error_t error = { 0 };
     skn_model_t *model = fixture_good(FIXTURE);

@@ -28,7 +28,7 @@ expect_line(const char *text, const char *line)
     cr_expect(at && at[strlen(line)] == '\n', "missing: %s", line);
 }
 
-Test(reference, a_line_tells_key_type_range_default_and_meaning)
+Test(reference, a_line_has_key_type_range_default_and_meaning)
 {
     char *text = print_reference();
     expect_line(text, "| `seed` | whole number | 0 to 9007199254740992 | `1` | "
@@ -113,7 +113,7 @@ Test(reference, it_is_the_same_every_time)
     free(second);
 }
 
-Test(reference, a_full_disk_is_told)
+Test(reference, a_full_disk_is_reported)
 {
     skn_error_t error = { 0 };
     FILE *file = fopen("/dev/full", "w");

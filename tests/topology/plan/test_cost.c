@@ -333,7 +333,7 @@ Test(forecast, is_printed_as_comments)
     skn_model_destroy(&model);
 }
 
-Test(forecast, a_full_disk_is_told)
+Test(forecast, a_full_disk_is_reported)
 {
     skn_model_t *model = NULL;
     skn_error_t error = { 0 };

@@ -169,7 +169,7 @@ Test(groups, processor_time_is_the_least_quota)
     cr_expect_eq(skn_groups_units(root), 1.5);
 }
 
-Test(groups, what_a_quota_held_back_is_told)
+Test(groups, what_a_quota_held_back_is_reported)
 {
     cr_expect_eq(skn_groups_throttled_ns(root), 0);
     put("proc/self/cgroup", "%s", hybrid);

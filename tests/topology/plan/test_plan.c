@@ -663,7 +663,7 @@ Test(plan, memory_holds_the_data)
                  (unsigned long long)(bytes[1] - bytes[0]));
 }
 
-Test(plan, a_limit_of_memory_is_told_with_numbers)
+Test(plan, a_limit_of_memory_is_reported_with_numbers)
 {
     skn_plan_t plan;
     skn_error_t error = { 0 };
@@ -737,7 +737,7 @@ Test(plan, the_folder_of_moments_is_the_one_that_is_named_or_that_of_the_run)
     cr_expect_str_eq(skn_plan_offload_path(&model, "runs/a"), "disk");
 }
 
-Test(plan, what_the_data_lack_is_told)
+Test(plan, what_the_data_lack_is_reported)
 {
     skn_plan_t plan;
     skn_error_t error = { 0 };

@@ -84,7 +84,7 @@ Test(evaluate, without_a_training_file_there_is_no_psp)
     trained_remove(&fixture);
 }
 
-Test(evaluate, what_cannot_be_right_counts_as_wrong_and_is_told)
+Test(evaluate, what_cannot_be_right_counts_as_wrong_and_is_reported)
 {
     trained_fixture_t fixture = { .raw = true };
     skn_evaluation_t found;
@@ -119,7 +119,7 @@ Test(evaluate, what_cannot_be_right_counts_as_wrong_and_is_told)
     trained_remove(&fixture);
 }
 
-Test(evaluate, a_missing_test_file_is_told_with_the_way_out)
+Test(evaluate, a_missing_test_file_is_reported_with_the_way_out)
 {
     trained_fixture_t fixture = { 0 };
     skn_evaluation_t found;

@@ -186,9 +186,9 @@ Test(predictor, questions_out_of_range_are_refused)
     trained_fixture_t fixture = { 0 };
     skn_predictor_t *predictor = open_plain(&fixture);
     expect_refused(predictor, 0, 1, 0, SKN_USAGE,
-                   "0 labels per point were requested, 1 to 128 are allowed");
+                   "0 labels per point were requested, 1 to 128 allowed");
     expect_refused(predictor, 0, 1, 129, SKN_USAGE,
-                   "129 labels per point were requested, 1 to 128 are allowed");
+                   "129 labels per point were requested, 1 to 128 allowed");
     skn_predictor_strict(predictor, true);
     expect_refused(predictor, 9, 1, 1, SKN_BAD_DATA,
                    "point 0 has feature 9, but the model has only 9 "
@@ -404,7 +404,7 @@ expect_no_model(const char *path, skn_status_t status, const char *end)
     cr_expect_null(skn_predictor_open(path, NULL));
 }
 
-Test(predictor, what_is_no_model_is_told)
+Test(predictor, what_is_no_model_is_reported)
 {
     trained_fixture_t fixture = { 0 };
     char path[TEMP_FOLDER_BYTES + 64], away[TEMP_FOLDER_BYTES + 64];

@@ -56,7 +56,7 @@ Test(measure, others_are_what_the_cores_worked_and_the_process_did_not)
     cr_expect_eq(system(path), 0);
 }
 
-Test(measure, a_machine_that_tells_nothing_leaves_it_unknown)
+Test(measure, a_machine_that_reports_nothing_leaves_it_unknown)
 {
     skn_measure_t measure = { 0 };
     skn_figures_t figures = { 0 };

@@ -376,9 +376,7 @@ static const struct {
       tell_words },
     { "tell_two_lines", "it has more after its object, at byte 7: {\"a\":1}",
       tell_two_lines },
-    { "tell_too_much",
-      "sent an event of 70008 bytes; at most "
-      "65535 are allowed",
+    { "tell_too_much", "sent an event of 70008 bytes, at most 65535 allowed",
       tell_too_much },
 };
 #define ABUSES (sizeof(abuses) / sizeof(abuses[0]))

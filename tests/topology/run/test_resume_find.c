@@ -121,7 +121,7 @@ Test(resume_find, a_run_without_a_checkpoint_starts_again)
     skn_resume_fini(&resume);
 }
 
-Test(resume_find, a_finished_run_tells_its_end_again)
+Test(resume_find, a_finished_run_reports_its_end_again)
 {
     char want[sizeof(run_path) + 64];
     train();
@@ -144,7 +144,7 @@ Test(resume_find, a_finished_run_tells_its_end_again)
     skn_resume_fini(&resume);
 }
 
-Test(resume_find, a_run_that_was_stopped_goes_on_from_its_newest)
+Test(resume_find, a_run_that_was_stopped_continues_from_its_newest)
 {
     train();
     forget(12);
@@ -158,7 +158,7 @@ Test(resume_find, a_run_that_was_stopped_goes_on_from_its_newest)
     skn_resume_fini(&resume);
 }
 
-Test(resume_find, a_damaged_newest_gives_way_and_is_told)
+Test(resume_find, a_damaged_newest_gives_way_and_is_reported)
 {
     train();
     damage(12);
@@ -232,7 +232,7 @@ Test(resume_find, the_folder_is_free_again_after_a_look)
     skn_resume_fini(&resume);
 }
 
-Test(resume_find, a_broken_run_file_is_told)
+Test(resume_find, a_broken_run_file_is_reported)
 {
     char path[sizeof(run_path) + 16];
     skn_resume_t resume;
@@ -407,7 +407,7 @@ Test(resume_find, parts_are_enough_where_other_nodes_have_the_rest)
 }
 
 /* The bytes of one format are no numbers of another. */
-Test(resume_find, rows_go_on_in_the_format_that_they_have)
+Test(resume_find, rows_continue_in_the_format_that_they_have)
 {
     skn_error_t error = { 0 };
     skn_model_t *model = NULL;
@@ -438,7 +438,7 @@ Test(resume_find, rows_go_on_in_the_format_that_they_have)
 
 /* A node that has nothing but the manifest: no config either, until the run
  * begins there. */
-Test(resume_find, a_folder_with_a_manifest_alone_is_gone_on_from)
+Test(resume_find, a_folder_with_a_manifest_alone_is_continued_from)
 {
     char other[sizeof(run_path) + 16], *bytes = NULL;
     size_t count = 0;

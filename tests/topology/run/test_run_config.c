@@ -61,7 +61,7 @@ Test(run_config, options_that_are_gone_do_not_keep_a_run_from_being_used)
     }
 }
 
-Test(run_config, a_run_that_goes_on_leaves_them_out)
+Test(run_config, a_resumed_run_ignores_removed_options)
 {
     for (size_t k = 0; k < sizeof(older) / sizeof(older[0]); k++) {
         skn_error_t error = { 0 };
@@ -81,7 +81,7 @@ Test(run_config, a_run_that_goes_on_leaves_them_out)
     }
 }
 
-Test(run_config, whoever_gives_them_is_refused)
+Test(run_config, removed_options_in_an_override_are_refused)
 {
     skn_error_t error = { 0 };
     skn_model_t *model = NULL;

@@ -68,7 +68,7 @@ Test(shortfall, cores_that_are_there_are_no_matter)
     cr_expect_eq(warnings("resources: { cores: 1 }", false), 0);
 }
 
-Test(shortfall, a_core_that_is_not_there_is_told_with_those_that_are)
+Test(shortfall, a_core_that_is_not_there_is_reported_with_those_that_are)
 {
     char want[128];
     uint32_t units = skn_unit_count(NULL);
@@ -88,7 +88,7 @@ Test(shortfall, a_core_that_is_not_there_is_told_with_those_that_are)
         "%s", told.message);
 }
 
-Test(shortfall, an_actor_of_a_topology_is_told_by_its_name)
+Test(shortfall, an_actor_of_a_topology_is_reported_by_its_name)
 {
     static const char text[] =
         "skein: 1\ntopology:\n  name: t\n  actors:\n"
@@ -130,7 +130,7 @@ put(const char *root, const char *name, const char *text)
     cr_assert_eq(fclose(file), 0);
 }
 
-Test(shortfall, a_quota_below_the_cores_of_a_run_is_told)
+Test(shortfall, a_quota_below_the_cores_of_a_run_is_reported)
 {
     char root[TEMP_FOLDER_BYTES];
     temp_folder_make(root);

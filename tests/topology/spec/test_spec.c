@@ -141,7 +141,7 @@ Test(spec, splits_a_limited_key_evenly)
     skn_spec_destroy(&spec);
 }
 
-Test(spec, takes_a_lone_actor_that_needs_nobody)
+Test(spec, takes_a_lone_actor_that_needs_no_other)
 {
     skn_spec_t *spec = load_good("skein: 1\ntopology:\n  name: t\n"
                                  "  actors: [{ name: h, kind: hermit }]\n");

@@ -242,7 +242,7 @@ ENDPOINT_TEST(a_number_stands_for_one_node)
     peers[2].number = 1;
     refused(SKN_BAD_CONFIG, "nodes b and c have the same number 1", "");
     options.peer_count = SKN_PEERS_MAX + 1;
-    refused(SKN_BAD_CONFIG, "257 peers, at most 256 are allowed", "");
+    refused(SKN_BAD_CONFIG, "257 peers, at most 256 allowed", "");
 }
 
 /* libzmq would abort in the middle of it. */

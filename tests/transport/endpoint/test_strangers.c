@@ -98,7 +98,7 @@ Test(strangers, a_key_that_is_added_later_gets_in)
     pair_close(&pair);
 }
 
-Test(strangers, a_wrong_server_key_is_told_at_both_ends)
+Test(strangers, a_wrong_server_key_is_reported_at_both_ends)
 {
     char text[300];
     skn_keys_t *other = skn_keys_new(&error);
@@ -198,7 +198,7 @@ dealer(void *context, const char *address, const skn_keys_t *keys,
     return socket;
 }
 
-Test(strangers, a_peer_is_who_has_the_key_whatever_it_claims)
+Test(strangers, a_peer_is_identified_by_its_key_whatever_it_claims)
 {
     skn_keys_t *keys[3];
     for (int k = 0; k < 3; k++)
@@ -382,7 +382,7 @@ one_passes(pair_t *pair)
 
 /* In the protocols before ZMTP 3, a bad moment for garbage aborts libzmq: no
  * node speaks them, with keys or without. */
-Test(strangers, who_speaks_an_older_protocol_is_refused)
+Test(strangers, a_peer_with_an_older_protocol_is_refused)
 {
     static const unsigned char one[] = "\x01\x00\x02\x01x\x02\x00y";
     static const unsigned char two[] = "\xff\0\0\0\0\0\0\0\x01\x7f\x01\x05"
@@ -420,7 +420,7 @@ await_sentence(skn_endpoint_t *b, const char *part)
     }
 }
 
-Test(strangers, connections_that_come_and_go_are_told_when_they_are_many)
+Test(strangers, connections_that_come_and_go_are_reported_when_they_are_many)
 {
     skn_endpoint_t *b = node_open(NULL, NULL);
     const char *address = skn_endpoint_address(b);
@@ -501,7 +501,7 @@ Test(strangers, garbage_of_many_connections_reaches_nobody_without_keys)
 }
 
 /* A flood of strangers is no flood of lines: eight, and one a second. */
-Test(strangers, a_flood_of_strangers_is_told_in_a_few_lines)
+Test(strangers, a_flood_of_strangers_is_reported_in_a_few_lines)
 {
     enum {
         CONNECTIONS = 300

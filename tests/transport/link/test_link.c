@@ -257,7 +257,7 @@ Test(link, a_clock_that_goes_back_stands_still)
     pair_close(&pair);
 }
 
-Test(link, a_failure_of_our_own_is_told)
+Test(link, a_failure_of_our_own_is_reported)
 {
     link_pair_t pair;
     skn_error_t error = { 0 };

@@ -32,7 +32,7 @@ expect_misfit(link_pair_t *pair, const char *one, const char *other,
     pair_close(pair);
 }
 
-Test(link_hello, another_config_is_told_at_both_ends)
+Test(link_hello, another_config_is_reported_at_both_ends)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -42,7 +42,7 @@ Test(link_hello, another_config_is_told_at_both_ends)
                   "start both with the same file");
 }
 
-Test(link_hello, other_messages_are_told_at_both_ends)
+Test(link_hello, other_messages_are_reported_at_both_ends)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -54,7 +54,7 @@ Test(link_hello, other_messages_are_told_at_both_ends)
                   "both");
 }
 
-Test(link_hello, another_purpose_is_told_at_both_ends)
+Test(link_hello, another_purpose_is_reported_at_both_ends)
 {
     static const struct {
         uint8_t a, b;
@@ -93,7 +93,7 @@ Test(link_hello, another_purpose_is_told_at_both_ends)
     }
 }
 
-Test(link_hello, other_data_are_told_at_both_ends)
+Test(link_hello, other_data_are_reported_at_both_ends)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -103,7 +103,7 @@ Test(link_hello, other_data_are_told_at_both_ends)
                   "give both the same data files");
 }
 
-Test(link_hello, another_run_is_told_at_both_ends)
+Test(link_hello, another_run_is_reported_at_both_ends)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -113,7 +113,7 @@ Test(link_hello, another_run_is_told_at_both_ends)
                   "stop the nodes of the other run, or start both nodes again");
 }
 
-Test(link_hello, a_restart_is_told_at_both_ends)
+Test(link_hello, a_restart_is_reported_at_both_ends)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -131,7 +131,7 @@ Test(link_hello, a_restart_is_told_at_both_ends)
     pair_close(&pair);
 }
 
-Test(link_hello, a_link_that_is_done_tells_a_new_start_too)
+Test(link_hello, a_link_that_is_done_refuses_a_new_start_too)
 {
     link_pair_t pair;
     pair_init(&pair);
@@ -299,7 +299,7 @@ Test(link_hello, leftovers_do_not_harm_a_live_link)
     pair_close(&pair);
 }
 
-Test(link_hello, another_version_is_told)
+Test(link_hello, another_version_is_reported)
 {
     link_pair_t pair;
     skn_fragment_header_t header = forged(SKN_FRAGMENT_HELLO);
@@ -338,7 +338,7 @@ Test(link_hello, a_refusal_of_a_later_version_is_understood_somehow)
     pair_close(&pair);
 }
 
-Test(link_hello, a_dead_link_tells_its_peer_again_and_again)
+Test(link_hello, a_dead_link_informs_its_peer_again_and_again)
 {
     link_pair_t pair;
     skn_error_t error = { 0 };

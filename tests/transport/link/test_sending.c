@@ -145,7 +145,7 @@ Test(sending, a_new_connection_sends_everything_unacked_again)
     sending_free(sending);
 }
 
-Test(sending, what_is_sent_again_may_be_cut_anew)
+Test(sending, bytes_that_are_sent_again_may_be_cut_differently)
 {
     skn_sending_t *sending = sending_new(1000);
     skn_stream_piece_t piece;

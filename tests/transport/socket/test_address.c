@@ -150,7 +150,7 @@ Test(address, a_name_becomes_numbers)
     cr_expect(!strstr(address.text, "localhost"));
 }
 
-Test(address, a_name_that_nobody_knows_is_told)
+Test(address, a_name_that_nobody_knows_is_reported)
 {
     cr_assert_eq(
         skn_address_read("tcp://no.such.invalid:9", false, &address, &error),

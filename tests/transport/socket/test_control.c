@@ -226,7 +226,7 @@ Test(control, a_member_finds_a_coordinator_that_comes_back)
     close_pair(&pair);
 }
 
-Test(control, a_stranger_is_refused_and_told_of)
+Test(control, a_stranger_is_refused_and_reported)
 {
     pair_t pair;
     open_pair(&pair);
@@ -240,7 +240,7 @@ Test(control, a_stranger_is_refused_and_told_of)
 }
 
 /* The line before may not have been found dead yet. */
-Test(control, a_member_that_dials_anew_is_heard_afresh)
+Test(control, a_member_that_dials_again_is_heard_afresh)
 {
     pair_t pair;
     open_pair(&pair);
@@ -333,7 +333,7 @@ Test(control, a_port_in_use_is_named)
     close_pair(&pair);
 }
 
-Test(control, who_has_a_members_key_is_it_once_it_is_let_in)
+Test(control, a_connection_with_a_members_key_is_that_member_once_admitted)
 {
     pair_t pair;
     const skn_frame_t frame = { "answer", 6 };

@@ -193,7 +193,7 @@ Test(keys, the_folder_of_the_keys_is_made, .init = start, .fini = stop)
     cr_expect_eq(mode_of(path), 0644);
 }
 
-Test(keys, a_missing_folder_is_told, .init = start, .fini = stop)
+Test(keys, a_missing_folder_is_reported, .init = start, .fini = stop)
 {
     char text[1400];
     (void)snprintf(path, sizeof(path), "%s/no/no/a", folder);
@@ -304,7 +304,7 @@ Test(keys, a_secret_of_somebody_else_is_refused, .init = start_with_pair,
     cr_expect_str_eq(error.text, text);
 }
 
-Test(keys, missing_files_are_told, .init = start_with_pair, .fini = stop)
+Test(keys, missing_files_are_reported, .init = start_with_pair, .fini = stop)
 {
     char text[1400];
     cr_assert_eq(unlink(secret), 0);
@@ -461,8 +461,8 @@ Test(keys, other_ways_to_write_the_same_are_read, .init = start, .fini = stop)
     }
 }
 
-Test(keys, a_secret_file_without_its_secret_is_told, .init = start_with_pair,
-     .fini = stop)
+Test(keys, a_secret_file_without_its_secret_is_reported,
+     .init = start_with_pair, .fini = stop)
 {
     char text[SKN_KEY_FILE_BYTES_MAX];
     size_t bytes = slurp(path, text, sizeof(text));

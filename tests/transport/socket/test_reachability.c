@@ -53,7 +53,7 @@ open_reach(const char *const *address, uint32_t count)
     return reachability;
 }
 
-Test(reachability, who_listens_and_who_refuses_answer)
+Test(reachability, machines_that_listen_and_machines_that_refuse_answer)
 {
     char first[64], second[64];
     int listens = open_port(true, first), refuses = open_port(false, second);
@@ -84,7 +84,7 @@ Test(reachability, only_those_that_are_sought_are_dialled)
     (void)close(sought);
 }
 
-Test(reachability, another_set_begins_anew)
+Test(reachability, another_set_begins_again)
 {
     char first[64], second[64];
     int a = open_port(true, first), b = open_port(true, second);
@@ -105,7 +105,7 @@ Test(reachability, another_set_begins_anew)
 
 /* Nobody accepts, and the queue is full: packets are dropped, as on a line
  * that is cut. */
-Test(reachability, who_does_not_answer_is_dialled_again_and_again)
+Test(reachability, a_machine_that_does_not_answer_is_dialled_again_and_again)
 {
     struct sockaddr_in at;
     socklen_t bytes = sizeof(at);

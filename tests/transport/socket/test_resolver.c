@@ -100,7 +100,7 @@ Test(resolver, what_is_asked_for_is_found)
     cr_expect_null(resolver);
 }
 
-Test(resolver, who_asks_does_not_wait_and_leaves_when_it_wants)
+Test(resolver, the_caller_does_not_wait_and_may_close_at_any_time)
 {
     skn_byte_socket_place_t place;
     skn_resolver_t *resolver = skn_resolver_new(addresses, 3, NULL);

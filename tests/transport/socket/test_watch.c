@@ -34,7 +34,7 @@ look(uint64_t ms, uint64_t bytes, uint32_t delivered, uint32_t empties)
 #define FAIR(...) cr_expect_eq(look(__VA_ARGS__), SKN_VERDICT_FAIR)
 #define ENDLESS(...) cr_expect_eq(look(__VA_ARGS__), SKN_VERDICT_ENDLESS)
 
-Test(watch, what_is_delivered_may_go_on_for_ever)
+Test(watch, a_message_that_is_delivered_may_be_endless)
 {
     for (int k = 0; k < 1000; k++)
         FAIR(10, 10 * SLACK, 1, (uint32_t)k % 3);
@@ -185,7 +185,8 @@ send_bytes(int k, size_t bytes)
     }
 }
 
-Test(watch, the_endless_one_is_cut_and_nobody_else, .init = start, .fini = stop)
+Test(watch, the_endless_connection_is_cut_and_no_other, .init = start,
+     .fini = stop)
 {
     for (int k = 0; k < 3; k++)
         cr_expect_eq(skn_watch_accept(watch, server[k]), SKN_VERDICT_FAIR);

@@ -65,7 +65,7 @@ Test(rendezvous, a_token_serves_once)
     cr_expect_eq(arrive(1, 9, 1, &other), SKN_RENDEZVOUS_UNKNOWN);
 }
 
-Test(rendezvous, what_nobody_was_promised_is_unknown)
+Test(rendezvous, a_token_that_was_never_promised_is_unknown)
 {
     int other;
     cr_expect_eq(arrive(1, 7, 0, &other), SKN_RENDEZVOUS_UNKNOWN);
@@ -73,7 +73,7 @@ Test(rendezvous, what_nobody_was_promised_is_unknown)
     cr_expect_eq(arrive(3, 7, 0, &other), SKN_RENDEZVOUS_UNKNOWN);
 }
 
-Test(rendezvous, who_comes_too_late_finds_nobody)
+Test(rendezvous, an_end_that_comes_too_late_finds_no_other)
 {
     int other, connection = 0;
     cr_assert(skn_rendezvous_open(rendezvous, 1, 3, 9, token(1), token(2), 5));
@@ -106,7 +106,7 @@ Test(rendezvous, a_question_that_is_asked_again_has_the_same_tokens)
 }
 
 /* Its line was cut, and what was said over it may be lost. */
-Test(rendezvous, who_is_there_again_hears_who_wants_it)
+Test(rendezvous, an_end_that_returns_receives_the_requests_for_it)
 {
     uint8_t one[SKN_TUNNEL_TOKEN_BYTES];
     uint32_t at = 0, asker;
@@ -155,7 +155,7 @@ Test(rendezvous, one_that_asks_cannot_fill_the_book)
 }
 
 /* Any order of things: who is joined was promised to each other, once. */
-Test(rendezvous, only_those_are_joined_who_were_promised_to_each_other)
+Test(rendezvous, only_ends_that_were_promised_to_each_other_are_joined)
 {
     enum {
         PROMISES = 200

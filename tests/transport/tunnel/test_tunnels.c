@@ -355,7 +355,7 @@ Test(tunnels, a_stranger_gets_no_tunnel)
     skn_keys_destroy(&stranger);
 }
 
-Test(tunnels, an_address_that_is_in_use_is_told)
+Test(tunnels, an_address_that_is_in_use_is_reported)
 {
     world_t world;
     world_init(&world);

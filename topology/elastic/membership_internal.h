@@ -1,7 +1,8 @@
 /* membership_internal.h - state and helpers that the sources of membership
  * share.
  *
- * membership.c: events, phases and the end. membership_gather.c: the time
+ * membership.c: events, phases and the end. membership_duties.c: the queue of
+ * duties. membership_faults.c: members that fail. membership_gather.c: the time
  * between two generations. membership_leave.c: members that leave.
  * membership_apart.c: members that do not reach each other.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -158,6 +159,12 @@ void skn_membership_mark_out(skn_membership_t *membership, uint64_t set,
 bool skn_membership_fall_apart(skn_membership_t *membership, uint64_t now_ns);
 void skn_membership_fail(skn_membership_t *membership, const skn_error_t *error,
                          uint64_t now_ns);
+/* True for a failure that would only repeat itself. */
+bool skn_membership_is_mistake(skn_status_t status);
+/* Counts a failure that member `number` reported against the member that it
+ * comes from, which then may stay out for a while; or ends the run. */
+void skn_membership_blame(skn_membership_t *membership, uint32_t number,
+                          const skn_error_t *error, uint64_t now_ns);
 /* The members of `set` that are here and want to leave. */
 uint64_t skn_membership_leavers(const skn_membership_t *membership,
                                 uint64_t set);

@@ -1,6 +1,7 @@
-/* test_membership.c - tests the orders of the membership, event by event.
+/* test_membership.c - tests the duties of the membership, event by event.
  *
- * Covers topology/elastic/membership.c and
+ * Covers topology/elastic/membership.c, topology/elastic/membership_duties.c,
+ * topology/elastic/membership_faults.c and
  * topology/elastic/membership_gather.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/membership_play.h"

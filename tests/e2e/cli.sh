@@ -322,6 +322,13 @@ file, and get no answer; if they are features, begin the line with a space"
 printf ' 2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
 check_equal "  behind a space they are features" "$(wc -l <out) $(cat err)" "2 "
 
+printf '5:1\n1 5\n0 5\n0,1 5\n' | "$skein" predict run -k 2 2>err >out
+check_equal "a line of bare numbers has a label, which is said once" \
+    "$(sort -u out && cat err)" "$good
+skein: warning: stdin:2:1: the first number of a line is a label, which is \
+ignored; only the others are features; if it is a feature, too, begin the line \
+with a space"
+
 says "-k must be a number" 64 \
     "skein: -k must be a whole number in 1..128, found 'x'" \
     "$skein" predict run -k x

@@ -312,22 +312,19 @@ commit_here(skn_keeper_t *keeper, skn_error_t *failure)
 
 /* Removes what the new checkpoint replaces: checkpoints that are too old, and
  * later batches that were abandoned. A failure of that leaves too many, which
- * does no harm; of several nodes, the lead warns of it. A keeper that was
- * always alone leaves later batches: they are damaged, as the run has gone on
- * from its newest sound one. */
+ * does no harm: the lead warns of it. A keeper that was always alone leaves
+ * later batches: they are damaged, as the run has gone on from its newest sound
+ * one. */
 static void
 settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
 {
     skn_run_folder_t *run = keeper->run;
     uint64_t batch = keep->batch, generation = keep->generation;
-    bool is_alone = skn_keeper_is_alone(keeper);
-    skn_error_t left = { 0 };
-    if (skn_run_folder_mark_latest(run, batch, generation, &left) == SKN_OK)
-        (void)skn_run_folder_prune(run, batch, generation, keeper->keep, &left);
-    if (!is_alone || generation > 0)
-        (void)skn_run_folder_forget_after(run, batch, generation, &left);
-    if (!is_alone)
-        *failure = left;
+    if (skn_run_folder_mark_latest(run, batch, generation, failure) == SKN_OK)
+        (void)skn_run_folder_prune(run, batch, generation, keeper->keep,
+                                   failure);
+    if (!skn_keeper_is_alone(keeper) || generation > 0)
+        (void)skn_run_folder_forget_after(run, batch, generation, failure);
     if (keep->best)
         (void)skn_run_folder_mark_best(run, batch, generation, failure);
 }

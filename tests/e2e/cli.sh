@@ -385,6 +385,12 @@ says "a run that cannot print its lines says so" 74 "skein: $full" \
     bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \
 -o train.epochs=2 >/dev/full"
 check "  but trains" test -f mute/latest/manifest.json
+mkdir -p linkless/latest
+check "a run trains where no link can be set" \
+    "$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=linkless
+check_match "  with a warning" \
+    'linkless/latest: cannot replace.*; the checkpoint is saved; .latest., ' \
+    .check
 says "a closed standard output is an error" 74 \
     "skein: standard output: Bad file descriptor" \
     bash -c "exec \"$skein\" eval run >&-"

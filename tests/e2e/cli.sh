@@ -486,6 +486,19 @@ wait "$pid"
 check_equal "a stop before a run goes on again is no stop before it began" \
     "$? $(event stopped begun out)" "0 True"
 
+"$skein" train tiny.yaml -o train.epochs=1000000 -o checkpoint.path=here \
+    -o checkpoint.every_batches=20 >out 2>err </dev/null &
+pid=$!
+at_exit "kill -9 $pid 2>/dev/null"
+wait_until 300 test -e here/latest
+mv here there
+check "a run whose folder is moved saves there" \
+    wait_until 300 grep -q "^saved .*/there/batch-" out
+kill -TERM "$pid"
+check "  stops" wait "$pid"
+check_match "  and is gone on with there" \
+    'checkpoint.path=here .*-o checkpoint.path=/[^ ]*/there --resume$' out
+
 (timeout 20 cat train.txt >held.txt &)
 says "data from a pipe is told" 66 "skein: held.txt: is not a regular file, \
 and data is read more than once; copy it into a file" \

@@ -55,6 +55,18 @@ look_for(const cli_call_t *call, const char *key, const char *path)
     cli_warn(call, text, hint);
 }
 
+/* Warns of a run on several machines that has no folder: `skein up` chooses
+ * one, but the file is valid for processes that cannot. */
+static void
+look_for_folder(const cli_call_t *call, const skn_model_t *model)
+{
+    if (model->coordinator.address[0] && !model->checkpoint.path[0])
+        cli_warn(call,
+                 "checkpoint.path is not set, which `skein coordinator` and "
+                 "`skein member` need",
+                 "give -o checkpoint.path=FOLDER");
+}
+
 static void
 say_data(const cli_call_t *call, const skn_plan_data_t *data)
 {
@@ -124,6 +136,7 @@ check_run(const cli_call_t *call)
             look_for(call, "data.train", checked.model->data.train);
             look_for(call, "data.test", checked.model->data.test);
         }
+        look_for_folder(call, checked.model);
         skn_shortfall_model(checked.model, SKN_SHORTFALL_NOBODY, cli_warn_to,
                             call);
         if (with_data)

@@ -30,7 +30,8 @@ typedef struct predict {
     uint32_t k;
     double threshold;
     bool strict;
-    bool begun; /* a point, or the header, has been read */
+    bool begun;         /* a point, or the header, has been read */
+    bool label_doubted; /* and said so, once */
     skn_xmc_point_t point;
     uint64_t refused; /* refused lines */
     skn_xmc_unknown_t unknown;
@@ -262,6 +263,25 @@ pass_header(const predict_t *predict, const skn_xmc_line_t *line)
              "if they are features, begin the line with a space");
 }
 
+/* Warns, once, about a line of whole numbers, the first of which is a label in
+ * this format: it may have been meant as a feature. */
+static void
+doubt_label(predict_t *predict, const skn_xmc_line_t *line)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    if (predict->label_doubted || predict->point.label_count != 1 ||
+        memchr(line->text, ':', line->bytes) ||
+        memchr(line->text, ',', line->bytes))
+        return;
+    predict->label_doubted = true;
+    (void)snprintf(text, sizeof(text),
+                   "%s:%" PRIu64 ":1: the first number of a line is a label, "
+                   "which is ignored; only the others are features",
+                   skn_stream_name_shown(line->file), line->number);
+    cli_warn(predict->call, text,
+             "if it is a feature, too, begin the line with a space");
+}
+
 static void
 count_unknown(predict_t *predict, const skn_xmc_line_t *line)
 {
@@ -311,6 +331,7 @@ take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
     else if (!comment)
         status = read_point(predict, line, &why);
     if (status == SKN_OK && !comment) {
+        doubt_label(predict, line);
         count_unknown(predict, line);
         return keep_point(predict, error);
     }
@@ -504,8 +525,9 @@ const cli_verb_t cli_predict = {
         "in one, or the folder with those of a run's nodes.\n"
         "Lines come from FILE, or from standard input (-), as in data files:\n"
         "labels, which are ignored, then feature:value; a line that begins\n"
-        "with a space or with a feature:value has none. Each line is answered\n"
-        "by one line, at once: label:probability, best first. A softmax sums\n"
+        "with a space or with a feature:value has none. In `3 9`, 3 is a\n"
+        "label and 9 a feature with the value 1. Each line is answered by one\n"
+        "line, at once: label:probability, best first. A softmax sums\n"
         "to 1 over all labels of the model; with --index, over the labels\n"
         "that the index finds.\n"
         "Features that the model does not have are left out, and counted in a\n"

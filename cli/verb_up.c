@@ -426,6 +426,16 @@ check_mode(const up_t *up, skn_error_t *error)
     return SKN_OK;
 }
 
+/* True if all nodes are on this machine. */
+static bool
+is_one_machine(const up_t *up)
+{
+    for (uint32_t k = 0; k < up->count; k++)
+        if (up->nodes[k].ssh[0])
+            return false;
+    return true;
+}
+
 static int
 work(up_t *up, skn_problems_t *problems)
 {
@@ -453,7 +463,7 @@ work(up_t *up, skn_problems_t *problems)
             cli_up_kill(&up->nodes[k], SIGKILL);
     watch(up);
     cli_bar_hide(&up->bar);
-    cli_up_report_print(&up->report);
+    cli_up_report_print(&up->report, is_one_machine(up));
     return status == SKN_OK ? report(up) : cli_report(up->call, &error);
 }
 

@@ -313,24 +313,19 @@ commit_here(skn_keeper_t *keeper, skn_error_t *failure)
 
 /* Makes the new checkpoint `latest` (and `best`), and removes those that it
  * replaces: the oldest, beyond checkpoints_max, and later batches that were
- * abandoned. If removing fails there are too many, which does no harm; with
- * several nodes, the lead warns of it. A keeper that was always alone leaves
- * later batches: they are damaged, as the run has continued from its newest
- * sound one. */
+ * abandoned. A failure of that leaves too many, which does no harm: the lead
+ * warns of it. A keeper that was always alone leaves later batches: they are
+ * damaged, as the run has continued from its newest sound one. */
 static void
 settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
 {
     skn_run_folder_t *run = keeper->run;
     uint64_t batch = keep->batch, generation = keep->generation;
-    bool is_alone = skn_keeper_is_alone(keeper);
-    skn_error_t left = { 0 };
-    if (skn_run_folder_mark_latest(run, batch, generation, &left) == SKN_OK)
+    if (skn_run_folder_mark_latest(run, batch, generation, failure) == SKN_OK)
         (void)skn_run_folder_prune(run, batch, generation,
-                                   keeper->checkpoints_max, &left);
-    if (!is_alone || generation > 0)
-        (void)skn_run_folder_forget_after(run, batch, generation, &left);
-    if (!is_alone)
-        *failure = left;
+                                   keeper->checkpoints_max, failure);
+    if (!skn_keeper_is_alone(keeper) || generation > 0)
+        (void)skn_run_folder_forget_after(run, batch, generation, failure);
     if (keep->best)
         (void)skn_run_folder_mark_best(run, batch, generation, failure);
 }

@@ -149,7 +149,8 @@ give_up(skn_actor_t *actor, skn_keeper_t *keeper, skn_error_t *error)
     return status == SKN_OK ? end_save(actor, keeper, &none, error) : status;
 }
 
-/* All nodes have settled. A failure there has only left too much. */
+/* All nodes have settled. A failure there has left too much, or a link that
+ * names an older checkpoint. */
 static skn_status_t
 finish(skn_actor_t *actor, skn_keeper_t *keeper, skn_error_t *error)
 {
@@ -163,7 +164,9 @@ finish(skn_actor_t *actor, skn_keeper_t *keeper, skn_error_t *error)
                    skn_run_folder_path(keeper->run), name);
     if (failure->status != SKN_OK)
         status = warn(actor, failure->text,
-                      "older checkpoints stay in its folder", error);
+                      "the checkpoint is saved; `latest`, `best` or older "
+                      "checkpoints may be as they were",
+                      error);
     if (status == SKN_OK && keeper->save->hash &&
         skn_ledger_read_back(path, hex, &verdict, failure) != SKN_OK)
         return give_up(actor, keeper, error);
@@ -282,8 +285,7 @@ skn_keeper_on_kept(skn_actor_t *actor, void *state, const void *message,
         skn_step_reports_take(reports, actor, message, &all, error);
     if (status != SKN_OK || !all)
         return status;
-    if (reports->failure.status != SKN_OK &&
-        (reports->step != SKN_KEEP_SETTLE || is_alone))
+    if (reports->failure.status != SKN_OK && reports->step != SKN_KEEP_SETTLE)
         return give_up(actor, keeper, error);
     switch (reports->step) {
     case SKN_KEEP_GO:

@@ -168,14 +168,13 @@ tell(skn_actor_t *actor, const char *what, uint64_t seconds)
     skn_actor_notice(actor, &text);
 }
 
-/* The actor of this process that has been in a handler for at least half of the
- * patience: it delays us, and our wait began a little later than its
- * handler. */
+/* The actor of this process that has been in a handler for at least half of our
+ * wait, and may delay us: one that entered its handler later does not. */
 static const skn_actor_t *
 culprit(const skn_actor_t *actor, uint64_t now_ns, skn_stay_t *stay)
 {
     return skn_watchdog_longest(actor->system, now_ns,
-                                actor->system->patience_ns / 2, stay);
+                                (now_ns - actor->quiet_ns) / 2, stay);
 }
 
 static void

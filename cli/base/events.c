@@ -258,12 +258,29 @@ print_stopped(const cli_call_t *call, const json_t *event,
               const cli_event_stop_t *stop)
 {
     if (!stop || !stop->is_part)
-        cli_event_tell_stop(call, event, stop ? stop->resume_path : NULL);
+        cli_event_tell_stop(call, event,
+                            !stop            ? NULL
+                            : stop->moved[0] ? stop->moved
+                                             : stop->resume_path);
+}
+
+static void
+print_checkpoint(const json_t *event, cli_event_stop_t *stop)
+{
+    const char *path = skn_json_word(event, "path");
+    const char *slash = strrchr(path, '/');
+    int bytes = slash ? (int)(slash - path) : 0;
+    cli_print_path("saved  ", path, "\n");
+    if (!stop || !stop->run_path || bytes == 0)
+        return;
+    (void)snprintf(stop->moved, sizeof(stop->moved), "%.*s", bytes, path);
+    if (strcmp(stop->moved, stop->run_path) == 0)
+        stop->moved[0] = '\0';
 }
 
 void
 cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
-                const cli_event_stop_t *stop)
+                cli_event_stop_t *stop)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = skn_json_word(event, "event");
@@ -302,7 +319,7 @@ cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
         (void)skn_text_print(stdout, " at batch %.0f\n",
                              skn_json_number(event, "batch"));
     } else if (strcmp(name, "checkpoint") == 0)
-        cli_print_path("saved  ", skn_json_word(event, "path"), "\n");
+        print_checkpoint(event, stop);
     else if (strcmp(name, "stopped") == 0)
         print_stopped(call, event, stop);
     else if (strcmp(name, "idle") == 0)

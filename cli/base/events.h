@@ -10,12 +10,16 @@
 
 #include "cli/base/bar.h"
 #include "cli/base/verb.h"
+#include "skein/limits.h"
 
 /* How the event `stopped` is printed. */
 typedef struct cli_event_stop {
     /* The run's folder, if the command that resumes the run must name it; NULL
      * if the command names it already. */
     const char *resume_path;
+    const char *run_path; /* its folder at the start; NULL: none is known */
+    char
+        moved[SKN_TEXT_MAX]; /* the folder of its last checkpoint, if another */
     bool is_part; /* part of a run whose end another process prints: print
                    * nothing */
 } cli_event_stop_t;
@@ -27,9 +31,10 @@ void cli_event_put(json_t *event);
  * return, and not about a node that waits for others at the start. */
 bool cli_event_actor_waits(const json_t *event);
 /* Prints one event of a run, a line of JSON, in the form that `call` requests;
- * the bar is cleared before it, or drawn from it. `stop` may be NULL. */
+ * the bar is cleared before it, or drawn from it. `stop` may be NULL; it learns
+ * from checkpoints that the run's folder was moved. */
 void cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
-                     const cli_event_stop_t *stop);
+                     cli_event_stop_t *stop);
 /* The same without a bar. */
 void cli_event_show(const cli_call_t *call, const char *line);
 /* Prints where a run has stopped, from its event `stopped`, and on a separate

@@ -147,6 +147,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
     static char line[EVENT_LINE_BYTES];
+    cli_event_stop_t stop = follow->stop;
     cli_bar_t bar;
     cli_bar_init(&bar, call);
     for (;;) {
@@ -158,7 +159,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
         if (status == SKN_OK && strncmp(line, done, strlen(done)) == 0)
             is_done = true;
         if (status == SKN_OK)
-            cli_event_print(call, line, &bar, &follow->stop);
+            cli_event_print(call, line, &bar, &stop);
         else if (leash.has_lease)
             wait_on_leash(call, topology, &leash);
         stop_unread(topology, unread);

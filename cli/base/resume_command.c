@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "topology/config/document.h"
 #include "topology/config/shell_word.h"
@@ -45,12 +46,13 @@ put_path(const char *path, FILE *file)
     free(text);
 }
 
-/* Whether the model came from standard input, which cannot be read again: the
- * run folder has the config, too. */
+/* Whether the model came from standard input, which cannot be read again, or
+ * from a folder that was moved: the run folder has the config, too. */
 static bool
-is_standard_input(const cli_call_t *call)
+is_gone(const cli_call_t *call)
 {
-    return call->operand_count == 1 && strcmp(call->operands[0], "-") == 0;
+    return call->operand_count == 1 && (strcmp(call->operands[0], "-") == 0 ||
+                                        access(call->operands[0], F_OK) != 0);
 }
 
 void
@@ -63,12 +65,11 @@ cli_resume_command_write(const cli_call_t *call, const char *path, FILE *file)
         skn_shell_quote(program, file);
     put_word(call->verb->name, file);
     for (size_t k = 0; k < call->operand_count; k++)
-        put_word(path && is_standard_input(call) ? path : call->operands[k],
-                 file);
+        put_word(path && is_gone(call) ? path : call->operands[k], file);
     for (size_t k = 0; k < call->given_count; k++)
         if (strcmp(call->given[k].option->name, "resume") != 0)
             put_option(call->given[k].option, call->given[k].value, file);
-    if (path && !is_standard_input(call))
+    if (path && !is_gone(call))
         put_path(path, file);
     if (cli_has_option(call->verb, "resume"))
         put_word("--resume", file);

@@ -274,8 +274,9 @@ go(const cli_call_t *call, skn_model_run_t *run, job_t *job, bool is_resume,
         .lease = job->training->lease,
         .salvage_path = may_cut(run, job) ? job->run_path : NULL,
         .generation = job->training->generation,
-        .stop = { job->outcome.named ? NULL : job->run_path,
-                  job->training->member },
+        .stop = { .resume_path = job->outcome.named ? NULL : job->run_path,
+                  .run_path = job->run_path,
+                  .is_part = job->training->member },
         .prepare_ns = skn_monotonic_ns() - begin_ns,
     };
     return cli_follow(call, &run->topology, &follow);

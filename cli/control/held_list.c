@@ -152,7 +152,7 @@ read_file(const json_t *item, skn_held_file_t *file)
 }
 
 static bool
-read_held(const json_t *item, skn_held_t *held)
+read_held(const json_t *item, skn_held_t *held, const char **manifest)
 {
     cli_checkpoint_t is;
     skn_error_t nothing = { 0 };
@@ -163,6 +163,7 @@ read_held(const json_t *item, skn_held_t *held)
     held->batch = is.batch;
     held->generation = is.layout;
     held->finished = is.finished;
+    *manifest = is.manifest;
     held->file = calloc(count + 1, sizeof(*held->file));
     if (!held->file || count > SKN_CHECKPOINT_FILES_MAX ||
         !skn_hash_text_good(is.seal) ||
@@ -178,7 +179,8 @@ read_held(const json_t *item, skn_held_t *held)
 
 skn_status_t
 cli_held_list_read(const cli_inventory_t *inventory, skn_held_t **list,
-                   size_t *count, skn_error_t *error)
+                   size_t *count, const char *manifest[CLI_HELD_MAX],
+                   skn_error_t *error)
 {
     size_t room = json_array_size(inventory->checkpoints);
     *count = 0;
@@ -189,8 +191,8 @@ cli_held_list_read(const cli_inventory_t *inventory, skn_held_t **list,
                         CLI_HELD_MAX);
     for (size_t k = 0; k < room; k++) {
         *count = k + 1; /* it has to be freed even if it is incomplete */
-        if (!read_held(json_array_get(inventory->checkpoints, k),
-                       &(*list)[k])) {
+        if (!read_held(json_array_get(inventory->checkpoints, k), &(*list)[k],
+                       &manifest[k])) {
             skn_held_free(list, *count);
             *count = 0;
             return skn_fail(error, SKN_BAD_MESSAGE,

@@ -19,9 +19,12 @@
  * `error` is set. */
 void cli_held_list_make(const char *path, const json_t *known,
                         cli_control_message_t *message, skn_error_t *error);
-/* Reads its list, to be freed by skn_held_free. SKN_BAD_MESSAGE. */
+/* Reads its list, to be freed by skn_held_free. `manifest` gets the text of
+ * each checkpoint's manifest, which stays the message's; "": it has none.
+ * SKN_BAD_MESSAGE. */
 skn_status_t cli_held_list_read(const cli_inventory_t *inventory,
                                 skn_held_t **list, size_t *count,
+                                const char *manifest[CLI_HELD_MAX],
                                 skn_error_t *error);
 /* The free space on the disk of a folder; 0: unknown. */
 uint64_t cli_room_bytes(const char *path);

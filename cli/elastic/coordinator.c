@@ -126,21 +126,18 @@ take_inventory(coordinator_t *coordinator, uint32_t member,
 {
     const cli_inventory_t *inventory = &message->inventory;
     member_holding_t *holding = &coordinator->holding[member];
+    const char *manifest[CLI_HELD_MAX];
     skn_error_t error = { 0 };
     skn_held_free(&holding->list, holding->count);
     holding->count = 0;
-    if (cli_held_list_read(inventory, &holding->list, &holding->count,
+    if (cli_held_list_read(inventory, &holding->list, &holding->count, manifest,
                            &error) != SKN_OK) {
         cli_warn(coordinator->call, error.text, coordinator->names[member]);
         return;
     }
-    for (size_t k = 0; k < holding->count; k++) {
-        cli_checkpoint_t is;
-        if (skn_json_record_read(&cli_checkpoint_record,
-                                 json_array_get(inventory->checkpoints, k), &is,
-                                 &error) == SKN_OK)
-            cli_manifests_keep(&coordinator->manifests, is.seal, is.manifest);
-    }
+    for (size_t k = 0; k < holding->count; k++)
+        cli_manifests_keep(&coordinator->manifests, holding->list[k].seal,
+                           manifest[k]);
     cli_composing_take(&coordinator->composing, member, inventory->salvage);
     skn_membership_holds(coordinator->membership, member, skn_monotonic_ns());
 }

@@ -77,7 +77,7 @@ end_trace(cli_up_report_t *report)
 }
 
 void
-cli_up_report_print(cli_up_report_t *report)
+cli_up_report_print(cli_up_report_t *report, bool one_machine)
 {
     const skn_figures_t *nodes[SKN_CLUSTER_NODES_MAX];
     size_t count = 0;
@@ -92,7 +92,7 @@ cli_up_report_print(cli_up_report_t *report)
         skn_figures_table(&report->figures[k], stdout);
     }
     if (count > 0) {
-        skn_verdict_find(nodes, count, &verdict);
+        skn_verdict_find(nodes, count, one_machine, &verdict);
         skn_verdict_print(&verdict,
                           report->call->json ? "{\"event\":\"verdict\"," : NULL,
                           stdout);

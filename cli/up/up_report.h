@@ -31,8 +31,9 @@ bool cli_up_report_take(cli_up_report_t *report, size_t place,
                         const json_t *event, const char *line);
 /* The same for a record of a trace, before the line is parsed. */
 bool cli_up_report_trace(cli_up_report_t *report, const char *line);
-/* Prints tables and the verdict, and ends the trace. */
-void cli_up_report_print(cli_up_report_t *report);
+/* Prints tables, and the verdict on nodes of which all, or not, are on one
+ * machine. */
+void cli_up_report_print(cli_up_report_t *report, bool one_machine);
 void cli_up_report_close(cli_up_report_t *report);
 
 #endif

@@ -62,20 +62,16 @@ read_sealed(int folder, const char *path, char **bytes, size_t *byte_count,
     return status;
 }
 
-/* Parses a sealed manifest, which must be sound and of `batch`. */
+/* Parses a sealed manifest, which must be sound and of the batch that `path`
+ * ends with. */
 static skn_status_t
-parse(const char *path, const char *bytes, size_t byte_count, uint64_t batch,
+parse(const char *path, const char *bytes, size_t byte_count,
       skn_manifest_t *manifest, skn_error_t *error)
 {
     skn_status_t status =
         skn_manifest_parse(path, bytes, byte_count, manifest, error);
-    if (status != SKN_OK || manifest->batch == batch)
-        return status;
-    status = skn_fail(error, SKN_BAD_DATA,
-                      "%s: the manifest belongs to batch %" PRIu64, path,
-                      manifest->batch);
-    skn_manifest_fini(manifest);
-    return status;
+    return status == SKN_OK ? skn_batch_check_name(path, manifest->batch, error)
+                            : status;
 }
 
 /* --- lists --------------------------------------------------------------- */
@@ -126,7 +122,7 @@ look_at(int run_folder, const char *run_path, const skn_batch_id_t *id,
     if (status == SKN_OK)
         status = read_sealed(folder, path, &bytes, &byte_count, error);
     if (status == SKN_OK)
-        status = parse(path, bytes, byte_count, id->batch, &manifest, error);
+        status = parse(path, bytes, byte_count, &manifest, error);
     if (status == SKN_OK) {
         held->batch = id->batch;
         held->generation = id->generation;
@@ -378,22 +374,19 @@ take(const char *run_path, const char *run_id, const skn_batch_id_t *id,
      const char *bytes, size_t byte_count, bool composed, skn_error_t *error)
 {
     skn_manifest_t manifest = { 0 };
-    char what[64];
-    (void)snprintf(what, sizeof(what), "the manifest of batch %" PRIu64,
-                   id->batch);
+    char name[SKN_BATCH_NAME_BYTES];
+    skn_batch_name(id->batch, id->generation, name);
     if (id->generation > SKN_GENERATION_MAX)
         return skn_fail(error, SKN_BAD_DATA,
-                        "%s: generation %" PRIu64 ", at most %u allowed", what,
+                        "%s: generation %" PRIu64 ", at most %u allowed", name,
                         id->generation, SKN_GENERATION_MAX);
-    skn_status_t status = skn_json_check_seal(what, bytes, byte_count, error);
+    skn_status_t status = skn_json_check_seal(name, bytes, byte_count, error);
     if (status == SKN_OK)
-        status = parse(what, bytes, byte_count, id->batch, &manifest, error);
-    if (status != SKN_OK)
-        return status;
-    if (strcmp(manifest.run_id, run_id) != 0)
+        status = parse(name, bytes, byte_count, &manifest, error);
+    if (status == SKN_OK && strcmp(manifest.run_id, run_id) != 0)
         status =
             skn_fail(error, SKN_BAD_DATA, "%s belongs to run %.6s, not to %.6s",
-                     what, manifest.run_id, run_id);
+                     name, manifest.run_id, run_id);
     skn_run_folder_t *run =
         status == SKN_OK ? open_run(run_path, run_id, error) : NULL;
     if (run)

@@ -494,12 +494,39 @@ skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
     return mark(run, "best", batch, generation, error);
 }
 
+static bool
+is_ours(const skn_run_folder_t *run, const char *path)
+{
+    struct stat named, own;
+    return stat(path, &named) == 0 && fstat(run->folder, &own) == 0 &&
+           named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
+/* The folder may have been moved, and is written to all the same: from now on
+ * it has the path at which it is. */
+static void
+follow(skn_run_folder_t *run)
+{
+    char link[64], path[SKN_TEXT_MAX];
+    if (is_ours(run, run->path))
+        return;
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", run->folder);
+    ssize_t bytes = readlink(link, path, sizeof(path) - 1);
+    path[bytes < 0 ? 0 : bytes] = '\0';
+    char *copy = is_ours(run, path) ? strdup(path) : NULL;
+    if (!copy)
+        return;
+    free(run->path);
+    run->path = copy;
+}
+
 skn_status_t
 skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                            uint64_t generation, skn_error_t *error)
 {
     struct stat facts;
     skn_status_t status = SKN_OK;
+    follow(run);
     /* It may have been removed while the run continues: without it the
      * checkpoint cannot be found. */
     if (fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) != 0 &&

@@ -66,9 +66,10 @@ skn_run_folder_t *skn_run_folder_open_read_only(const char *path,
 /* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
 void skn_run_folder_close(skn_run_folder_t **run);
 
+/* Alive until the next checkpoint is marked as the latest. */
+const char *skn_run_folder_path(const skn_run_folder_t *run);
 /* The contents of run.json; alive as long as `run`. `created` is in UTC, ISO
  * 8601. */
-const char *skn_run_folder_path(const skn_run_folder_t *run);
 const char *skn_run_folder_id(const skn_run_folder_t *run);
 const char *skn_run_folder_config(const skn_run_folder_t *run);
 const char *skn_run_folder_created(const skn_run_folder_t *run);
@@ -100,7 +101,8 @@ void skn_run_folder_after_failure(const skn_run_folder_t *run,
 /* Points `best` at a checkpoint: prune does not remove it. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
                                       uint64_t generation, skn_error_t *error);
-/* Points `latest` at a checkpoint. */
+/* Points `latest` at a checkpoint. If the folder was moved since it was opened,
+ * its path is the new one from then on. */
 skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                                         uint64_t generation,
                                         skn_error_t *error);

@@ -322,6 +322,13 @@ file, and get no answer; if they are features, begin the line with a space"
 printf ' 2 4 9\n5:1\n' | "$skein" predict run -k 2 2>err >out
 check_equal "  after a space they are features" "$(wc -l <out) $(cat err)" "2 "
 
+printf '5:1\n1 5\n0 5\n0,1 5\n' | "$skein" predict run -k 2 2>err >out
+check_equal "a line of bare numbers has a label, which is said once" \
+    "$(sort -u out && cat err)" "$good
+skein: warning: stdin:2:1: the first number of a line is a label, which is \
+ignored; only the others are features; if it is a feature, too, begin the line \
+with a space"
+
 says "-k must be a number" 64 \
     "skein: -k must be a whole number in 1..128, found 'x'" \
     "$skein" predict run -k x
@@ -378,6 +385,12 @@ says "a run that cannot print its lines says so" 74 "skein: $full" \
     bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \
 -o train.epochs=2 >/dev/full"
 check "  but trains" test -f mute/latest/manifest.json
+mkdir -p linkless/latest
+check "a run trains where no link can be set" \
+    "$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=linkless
+check_match "  with a warning" \
+    'linkless/latest: cannot replace.*; the checkpoint is saved; .latest., ' \
+    .check
 says "a closed standard output is an error" 74 \
     "skein: standard output: Bad file descriptor" \
     bash -c "exec \"$skein\" eval run >&-"
@@ -473,6 +486,19 @@ kill -TERM "$pid"
 wait "$pid"
 check_equal "a stop before a run continues is not a stop before it began" \
     "$? $(event stopped begun out)" "0 True"
+
+"$skein" train tiny.yaml -o train.epochs=1000000 -o checkpoint.path=here \
+    -o checkpoint.every_batches=20 >out 2>err </dev/null &
+pid=$!
+at_exit "kill -9 $pid 2>/dev/null"
+wait_until 300 test -e here/latest
+mv here there
+check "a run whose folder is moved saves there" \
+    wait_until 300 grep -q "^saved .*/there/batch-" out
+kill -TERM "$pid"
+check "  stops" wait "$pid"
+check_match "  and is gone on with there" \
+    'checkpoint.path=here .*-o checkpoint.path=/[^ ]*/there --resume$' out
 
 (timeout 20 cat train.txt >held.txt &)
 says "data from a pipe is reported" \

@@ -306,6 +306,10 @@ YAML
 hold_ports 1
 sed -i "s/PORT/${ports[0]}/" nodes.yaml
 for name in a b; do "$skein" keygen $name.key >out 2>&1; done
+check "a run with a coordinator and no folder is a valid file" \
+    "$skein" check nodes.yaml
+check_match "  which may need one" "^skein: warning: checkpoint.path is not \
+set, which .skein coordinator. and .skein member. need; give -o" .check
 "$skein" node b nodes.yaml --wait 1 >out 2>err
 check_match "an unknown host name is reported at once" \
     "^skein: warning: node 'a': the host name in $nowhere:17101 cannot be " err

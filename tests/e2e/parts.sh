@@ -44,7 +44,8 @@ by another process; nodes still train there" .check
 }
 # sha_in PATH: what `inspect` says of the weights.
 sha_in() {
-    "$skein" inspect "$1" --json | grep -o '"weights_sha256":"[0-9a-f]*"' |
+    "$skein" inspect "$1" --json 2>/dev/null |
+        grep -o '"weights_sha256":"[0-9a-f]*"' |
         head -n 1
 }
 # list FOLDER: every file, with its length.
@@ -197,6 +198,14 @@ check "  and the nodes' folders are as they were" \
 check_equal "predict takes what is newest" \
     "$("$skein" predict three test.txt -k 3)" \
     "$("$skein" predict alone test.txt -k 3)"
+check "  also where it is given the folder of a node, which it left behind" \
+    "$skein" predict three/n0 test.txt -k 3
+check_match "  which is said" \
+    'three/n0 lacks the newest checkpoint of its run; this is .*/three, batch' \
+    .check
+check_equal "  with the same answers" "$(grep -v '^skein: ' .check)" \
+    "$("$skein" predict three test.txt -k 3)"
+check_equal "  and the same weights" "$(sha_in three/n0)" "$(sha_in three)"
 cp -r three/n1 solo
 check_code 66 "a node alone cannot" "$skein" train --resume solo
 check "one process continues from any node's folder, by its own config" \

@@ -219,6 +219,8 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train,
 {
     skn_model_schedule_t *schedule = &train->schedule;
     skn_why_t why;
+    /* Full ones: the last of an epoch may have fewer rows, and counts as a part
+     * of one. */
     double batches = (double)data->train_points / (double)train->batch_rows *
                      (double)train->epochs;
     if (schedule->kind == SKN_SCHEDULE_AUTO) {
@@ -233,7 +235,7 @@ resolve_schedule(const skn_plan_data_t *data, skn_model_train_t *train,
     if (batches / 20 > 100)
         skn_why(why, "at most 100; a twentieth of the batches is more");
     else
-        skn_why(why, "a twentieth of %.0f batches", batches);
+        skn_why(why, "a twentieth of %.0f full batches", batches);
     skn_reasons_add(reasons, "train.schedule.warmup_batches", why);
 }
 

@@ -322,7 +322,7 @@ skn_topology_report(const skn_topology_t *topology, bool json, FILE *file)
     if (!system || !file || !measure(own, system))
         return;
     const skn_figures_t *const nodes[] = { &topology->figures };
-    skn_verdict_find(nodes, 1, &verdict);
+    skn_verdict_find(nodes, 1, true, &verdict);
     if (json)
         skn_figures_json(&topology->figures, file);
     else

@@ -13,7 +13,7 @@ typedef struct skn_trained_place {
     char path[SKN_TEXT_MAX + 32]; /* the path to open: a checkpoint, or a folder
                                    * that skn_checkpoint_open accepts */
     bool one;                     /* it is one checkpoint */
-    skn_run_folder_t *run;        /* has the config; by skn_run_folder_look */
+    skn_run_folder_t *run;        /* has the config; open for reading only */
     skn_node_folders_t
         nodes; /* run folders of nodes in `path`; count 0: none */
     char note[SKN_ERROR_TEXT_BYTES]; /* for the user; "": none */
@@ -21,9 +21,10 @@ typedef struct skn_trained_place {
 
 /* Finds what `path` is: a checkpoint, a run folder, a folder with the run
  * folders of a run's nodes, or that of a run whose networks are not joined yet:
- * then the place is one of these networks, which the note reports.
- * SKN_NO_INPUT, SKN_BAD_DATA. Closed by skn_trained_place_fini, also after a
- * failure. */
+ * then the place is one of these networks, which the note reports. So it does
+ * where `path` is one node's folder in that of a run that has gone on without
+ * it: the place is that of the run. SKN_NO_INPUT, SKN_BAD_DATA. Closed by
+ * skn_trained_place_fini, also after a failure. */
 skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
                               skn_error_t *error);
 void skn_trained_place_fini(skn_trained_place_t *place);

@@ -196,6 +196,67 @@ refuse(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
                          "`skein train` prints the run folder as it starts");
 }
 
+/* -1: nothing in the folder can be used. */
+static int64_t
+newest_batch(const char *path)
+{
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
+    int64_t batch = newest ? (int64_t)skn_checkpoint_batch(newest) : -1;
+    skn_checkpoint_close(&newest);
+    return batch;
+}
+
+/* The run folder `path` may be one node's. If the folder `top` that holds it is
+ * that run's, and the run has gone on there without the node (one process has
+ * resumed it, or the other nodes have), the place becomes `top`. */
+static skn_status_t
+follow_run(skn_trained_place_t *place, const char *path, const char *top,
+           skn_error_t *error)
+{
+    skn_node_folders_t nodes = { 0 };
+    skn_error_t fault = { 0 };
+    bool begun = skn_run_folder_begun(top);
+    if (!begun && !holds(top, SKN_COORDINATOR_JOURNAL))
+        return SKN_OK;
+    if (skn_node_folders_in(top, &nodes, &fault) == SKN_NO_MEMORY)
+        return skn_fail(error, SKN_NO_MEMORY, "%s", fault.text);
+    if (nodes.count == 0 ||
+        strcmp(nodes.run_id, skn_run_folder_id(place->run)) != 0 ||
+        newest_batch(top) <= newest_batch(path)) {
+        skn_node_folders_fini(&nodes);
+        return SKN_OK;
+    }
+    place->nodes = nodes;
+    (void)snprintf(place->path, sizeof(place->path), "%s", top);
+    (void)snprintf(place->note, sizeof(place->note),
+                   "%.200s lacks the newest checkpoint of its run; this is "
+                   "%.200s",
+                   path, top);
+    if (begun) {
+        skn_run_folder_close(&place->run);
+        place->run = skn_run_folder_open_read_only(top, error);
+    }
+    return place->run ? SKN_OK : error->status;
+}
+
+/* Opens the run folder `path`, or finds the one where its run has gone on. */
+static skn_status_t
+find_run(const char *path, skn_trained_place_t *place, skn_error_t *error)
+{
+    place->run = skn_run_folder_open_read_only(path, error);
+    if (!place->run)
+        return error->status;
+    char *top = realpath(path, NULL);
+    char *slash = top ? strrchr(top, '/') : NULL;
+    skn_status_t status = SKN_OK;
+    if (slash > top && strlen(top) < SKN_TEXT_MAX) {
+        *slash = '\0';
+        status = follow_run(place, path, top, error);
+    }
+    free(top);
+    return status;
+}
+
 skn_status_t
 skn_trained_find(const char *path, skn_trained_place_t *place,
                  skn_error_t *error)
@@ -222,10 +283,8 @@ skn_trained_find(const char *path, skn_trained_place_t *place,
     skn_status_t status = skn_node_folders_in(path, &place->nodes, error);
     if (status != SKN_OK)
         return status;
-    if (skn_run_folder_begun(path)) {
-        place->run = skn_run_folder_open_read_only(path, error);
-        return place->run ? SKN_OK : error->status;
-    }
+    if (skn_run_folder_begun(path))
+        return find_run(path, place, error);
     if (holds(path, "network-1/run.json"))
         return find_network(path, place, error);
     return place->nodes.count > 0 ? find_config(place, error)

@@ -683,7 +683,7 @@ write_sentence(const inquiry_t *inquiry, skn_verdict_t *verdict)
 
 void
 skn_verdict_find(const skn_figures_t *const *nodes, size_t count,
-                 skn_verdict_t *verdict)
+                 bool one_machine, skn_verdict_t *verdict)
 {
     inquiry_t inquiry = { .nodes = nodes, .count = count };
     bool long_enough = count > 0 && nodes[0]->run_ns >= RUN_NS_MIN;
@@ -700,10 +700,10 @@ skn_verdict_find(const skn_figures_t *const *nodes, size_t count,
         weigh_checkpoints(&inquiry, nodes[n]);
         weigh_link(&inquiry, nodes[n]);
     }
-    if (long_enough) {
+    if (long_enough)
         weigh_actor(&inquiry);
+    if (long_enough && !one_machine)
         weigh_nodes(&inquiry);
-    }
     write_sentence(&inquiry, verdict);
 }
 

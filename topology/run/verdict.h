@@ -36,9 +36,10 @@ typedef struct skn_verdict {
     char text[SKN_VERDICT_BYTES]; /* the sentence, without a full stop */
 } skn_verdict_t;
 
-/* The verdict on the run of these nodes, in any order; at least one. */
+/* The verdict on the run of these nodes, in any order; at least one. Where they
+ * share a machine, none of them is slow by itself. */
 void skn_verdict_find(const skn_figures_t *const *nodes, size_t count,
-                      skn_verdict_t *verdict);
+                      bool one_machine, skn_verdict_t *verdict);
 /* "actor", "credit", ...: the word in an event. */
 const char *skn_bound_word(skn_bound_t bound);
 /* Prints the verdict as the last line of a report, "bound by ...". With `json`,

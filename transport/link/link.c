@@ -206,13 +206,6 @@ skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES])
     skn_link_want_hello(link, 0, true);
 }
 
-void
-skn_link_fail(skn_link_t *link, const skn_error_t *error)
-{
-    if (link->state != SKN_LINK_DEAD && link->state != SKN_LINK_DONE)
-        skn_link_die_of(link, SKN_REFUSAL_GAVE_UP, error);
-}
-
 /* --- records ------------------------------------------------------------- */
 
 static skn_status_t

@@ -127,11 +127,6 @@ void skn_link_count(const skn_link_t *link, skn_link_counts_t *counts);
 bool skn_link_run(const skn_link_t *link, uint8_t run[SKN_LINK_RUN_BYTES]);
 void skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES]);
 
-/* Makes the link DEAD because of an `error` of our own (a record that cannot be
- * decoded, the end of the run); the peer is informed. Does nothing if the link
- * is DEAD or DONE. */
-void skn_link_fail(skn_link_t *link, const skn_error_t *error);
-
 /* --- records ------------------------------------------------------------- */
 
 /* Queues one record: the bytes of all frames in sequence, 1 to
@@ -157,10 +152,10 @@ uint64_t skn_link_acked_end(const skn_link_t *link);
 bool skn_link_record(skn_link_t *link, skn_frame_t *record);
 
 /* Declares that no more records will be sent. The link is DONE when all of our
- * bytes are acknowledged and skn_link_record has reached the peer's end. Drive
- * it for SKN_LINK_LINGER_NS after that: our last ack may have been lost. */
+ * bytes are acknowledged and skn_link_record has reached the peer's end. The
+ * peer may still wait for our last ack then: if it is lost, it sees that we
+ * disconnect. */
 void skn_link_finish(skn_link_t *link);
-#define SKN_LINK_LINGER_NS UINT64_C(2000000000)
 /* The peer has finished, and all of its records have been taken. */
 bool skn_link_ended(const skn_link_t *link);
 

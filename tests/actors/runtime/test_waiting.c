@@ -2,6 +2,7 @@
  * actors, and are rare. Across links, and during a stop: test_links.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "actors/runtime/waiting.h"
 #include "tests/support/flow_fixture.h"
@@ -176,6 +177,51 @@ Test(waiting, a_parcel_restarts_the_clock)
     skn_waiting_check(&actor, 70 * SECOND_NS);
     cr_expect_eq(actor.quiet_ns, 70 * SECOND_NS);
     cr_expect_eq(actor.told_count, 0);
+}
+
+/* The seconds at which an actor that waits from 0 on says so, as the sum of
+ * their powers of two of the patience, where another is in a handler from
+ * `since_s` on. */
+static uint32_t
+told_beside(uint32_t since_s)
+{
+    skn_parcel_t parcel;
+    skn_error_t error = { 0 };
+    uint32_t told = 0;
+    void *context = skn_context_new(16, &error);
+    skn_inbox_t *inbox = skn_inbox_open(context, "inproc://host", &error);
+    cr_assert(inbox, "%s", error.text);
+    gather_of_four();
+    have_parts(0, 12, 0x7);
+    skn_actor_t both[2] = { actor, actor };
+    both[0].host = skn_outlet_open(context, "inproc://host", &error);
+    cr_assert(both[0].host, "%s", error.text);
+    both[0].wake_descriptor = -1;
+    both[0].quiet_ns = 1;
+    fake.actors = both;
+    fake.actor_count = 2;
+    skn_place_enter(&both[1].place, SKN_PLACE_HANDLER, "token",
+                    since_s * SECOND_NS);
+    for (uint32_t s = 30; s <= 240; s *= 2) {
+        skn_waiting_check(&both[0], s * SECOND_NS + 1);
+        if (!skn_inbox_take(inbox, &parcel))
+            continue;
+        told += s / 30;
+        free(parcel.pointer);
+    }
+    skn_outlet_close(&both[0].host);
+    skn_inbox_close(&inbox);
+    skn_context_destroy(&context);
+    return told;
+}
+
+Test(waiting, only_a_handler_as_old_as_half_of_the_wait_takes_the_blame)
+{
+    cr_expect_eq(told_beside(0), 0);
+    cr_expect_eq(told_beside(15), 0);
+    cr_expect_eq(told_beside(20), 1);
+    cr_expect_eq(told_beside(40), 1 + 2);
+    cr_expect_eq(told_beside(500), 1 + 2 + 4 + 8);
 }
 
 /* --- in a run ------------------------------------------------------------ */

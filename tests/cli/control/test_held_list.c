@@ -12,18 +12,23 @@
 #define SEAL "0123456789abcdef0123456789abcdef"
 
 /* Reads an inventory of these checkpoints. */
+static char manifest[16]; /* of the first one that was taken */
+
 static skn_status_t
 take(const char *checkpoints, skn_held_t **list, size_t *count)
 {
     char text[4096];
     skn_error_t error = { 0 };
     cli_control_message_t message;
+    const char *text_of[CLI_HELD_MAX] = { "" };
     (void)snprintf(text, sizeof(text),
                    "{\"type\":\"inventory\",\"checkpoints\":%s}", checkpoints);
     const skn_frame_t frame = { text, strlen(text) };
     skn_status_t status = cli_control_read(frame, &message, &error);
     if (status == SKN_OK)
-        status = cli_held_list_read(&message.inventory, list, count, &error);
+        status = cli_held_list_read(&message.inventory, list, count, text_of,
+                                    &error);
+    (void)snprintf(manifest, sizeof(manifest), "%s", text_of[0]);
     cli_control_message_fini(&message);
     return status;
 }
@@ -34,10 +39,12 @@ Test(held_list, what_is_held_is_read)
     size_t count = 0;
     cr_assert_eq(take("[{\"batch\":40,\"layout\":3,\"seal\":\"" SEAL
                       "\",\"run\":\"" SEAL "\",\"finished\":true,\"files\":"
-                      "[[\"a.safetensors\",true],[\"b.safetensors\",false]]}]",
+                      "[[\"a.safetensors\",true],[\"b.safetensors\",false]],"
+                      "\"manifest\":\"text\"}]",
                       &list, &count),
                  SKN_OK);
     cr_assert_eq(count, 1);
+    cr_assert_str_eq(manifest, "text");
     cr_assert_eq(list[0].batch, 40);
     cr_assert_eq(list[0].generation, 3);
     cr_assert(list[0].finished);
@@ -70,6 +77,7 @@ Test(held_list, an_item_with_all_fields_is_read)
     size_t count = 0;
     cr_expect_eq(take("[" ITEM(SEAL, SEAL, "[]") "]", &list, &count), SKN_OK);
     cr_expect_eq(count, 1);
+    cr_expect_str_eq(manifest, "");
     skn_held_free(&list, count);
 }
 

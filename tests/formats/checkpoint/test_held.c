@@ -237,12 +237,12 @@ Test(held, what_must_not_be_adopted_is_refused)
                  SKN_OK);
     cr_expect_eq(skn_held_adopt(away, ID, 6, 0, bytes, byte_count, &error),
                  SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "the manifest of batch 6: the manifest "
-                                 "belongs to batch 5");
+    cr_expect_str_eq(error.text, "batch-000000000006: the manifest belongs "
+                                 "to batch 5");
     cr_expect_eq(
         skn_held_adopt(away, OTHER_ID, 5, 0, bytes, byte_count, &error),
         SKN_BAD_DATA);
-    cr_expect_str_eq(error.text, "the manifest of batch 5 belongs to run "
+    cr_expect_str_eq(error.text, "batch-000000000005 belongs to run "
                                  "012345, not to f12345");
     cr_expect_eq(skn_held_adopt(away, ID, 5, SKN_GENERATION_MAX + 1, bytes,
                                 byte_count, &error),

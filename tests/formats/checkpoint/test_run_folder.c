@@ -345,3 +345,24 @@ Test(run_folder, names_batches_with_twelve_digits)
         cr_expect_not(skn_batch_name_parse(bad[i], &batch, &generation), "%s",
                       bad[i]);
 }
+
+Test(run_folder, one_that_is_moved_has_its_new_path_from_the_next_checkpoint_on)
+{
+    char moved[TEMP_FOLDER_BYTES + 8];
+    skn_error_t error = { 0 };
+    skn_run_folder_t *run = enter(false, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    plant(run, "batch-000000000002");
+    (void)snprintf(moved, sizeof(moved), "%s/moved", parent);
+    cr_assert_eq(rename(path, moved), 0);
+    cr_expect_str_eq(skn_run_folder_path(run), path);
+    cr_expect_eq(skn_run_folder_mark_latest(run, 2, 0, &error), SKN_OK);
+    cr_expect_str_eq(skn_run_folder_path(run), moved);
+    cr_assert_eq(mkdir(path, 0700), 0); /* another one */
+    cr_expect_eq(skn_run_folder_mark_latest(run, 2, 0, &error), SKN_OK);
+    cr_expect_str_eq(skn_run_folder_path(run), moved);
+    cr_assert_eq(rename(moved, path), 0);
+    cr_expect_eq(skn_run_folder_mark_latest(run, 2, 0, &error), SKN_OK);
+    cr_expect_str_eq(skn_run_folder_path(run), path);
+    skn_run_folder_close(&run);
+}

@@ -55,11 +55,13 @@ work(skn_actor_figures_t *actor, uint64_t busy_ns, uint64_t queued_ns)
     actor->handler[0].sum_ns = busy_ns;
 }
 
+static bool one_machine;
+
 static void
 expect_bound(size_t count, skn_bound_t bound, const char *named)
 {
     skn_verdict_t verdict = { 0 };
-    skn_verdict_find(both, count, &verdict);
+    skn_verdict_find(both, count, one_machine, &verdict);
     cr_expect_eq(verdict.bound, bound, "%s", verdict.text);
     cr_expect(strstr(verdict.text, named), "%s", verdict.text);
     cr_expect_eq(strncmp(verdict.text, "bound by ", 9), 0);
@@ -244,6 +246,8 @@ Test(verdict, a_slow_node)
     nodes[1].core_busy_ns = 95 * SECOND / 10;
     nodes[0].core_busy_ns = 3 * SECOND;
     expect_bound(2, SKN_BOUND_NODE, "node b, the slowest one");
+    one_machine = true;
+    expect_bound(2, SKN_BOUND_READING, "source of node a");
 }
 
 Test(verdict, too_short_a_run)
@@ -261,7 +265,7 @@ Test(verdict, what_comes_next_is_named_too)
     work(&actors[0][2], 6 * SECOND, 0);
     nodes[0].saves = 200;
     nodes[0].saving_ns = 4 * SECOND;
-    skn_verdict_find(both, 1, &verdict);
+    skn_verdict_find(both, 1, false, &verdict);
     cr_expect_eq(verdict.bound, SKN_BOUND_ACTOR);
     cr_expect(strstr(verdict.text, "; then by frequent checkpoints (200"), "%s",
               verdict.text);

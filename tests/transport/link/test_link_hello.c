@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/support/link_pair.h"
+#include "transport/link/link_internal.h"
 
 Test(link_hello, two_nodes_that_fit_are_live_after_three_hellos)
 {
@@ -346,7 +347,7 @@ Test(link_hello, a_dead_link_informs_its_peer_again_and_again)
     pair_open(&pair);
     (void)pair_carry(&pair);
     (void)skn_fail(&error, SKN_INTERNAL, "oh");
-    skn_link_fail(pair.link[0], &error);
+    skn_link_die_of(pair.link[0], SKN_REFUSAL_GAVE_UP, &error);
     pair.deaf[1] = true; /* the first word is lost */
     (void)pair_carry(&pair);
     pair_expect_state(&pair, 1, SKN_LINK_LIVE);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/support/link_pair.h"
+#include "transport/link/link_internal.h"
 
 /* Node 0 takes `header` with `body`, as if from node 1; counted under `want`
  * (COUNT: used). */
@@ -88,7 +89,7 @@ Test(link_lanes, everything_that_does_not_belong_is_refused_by_its_reason)
     pair_expect_state(&pair, 0, SKN_LINK_LIVE);
     skn_error_t error = { 0 };
     (void)skn_fail(&error, SKN_INTERNAL, "x");
-    skn_link_fail(pair.link[0], &error);
+    skn_link_die_of(pair.link[0], SKN_REFUSAL_GAVE_UP, &error);
     header = header_of(SKN_FRAGMENT_ACK);
     expect_taken(&pair, &header, none, SKN_LINK_REASON_DEAD);
     pair_close(&pair);

@@ -223,14 +223,15 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 /* --- handlers -------------------------------- */
 
 /* Checks what the head reads unchecked: offsets that divide the labels, labels
- * within the layer, distinct ones in ascending order. */
+ * within the layer, distinct ones in ascending order and no more of them. */
 static bool
 are_sound(const output_t *output, const skn_labels_t *labels)
 {
     const skn_u32s_t *offset = &labels->offset;
     uint32_t rows = labels->rows;
     if (rows > output->head.batch_rows || offset->count != rows + (size_t)1 ||
-        offset->at[0] != 0 || offset->at[rows] != labels->label.count)
+        offset->at[0] != 0 || offset->at[rows] != labels->label.count ||
+        labels->distinct.count > labels->label.count)
         return false;
     for (uint32_t i = 0; i < rows; i++)
         if (offset->at[i] > offset->at[i + 1])

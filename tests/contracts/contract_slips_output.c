@@ -223,6 +223,10 @@ static const slip_t wrong_labels[] = {
     { "labels", 1, "batch=0", REFUSED,
       "output: received labels of batch 0 twice" },
     { "labels", 3, "label[0]=6", REFUSED, UNSOUND },
+    { "labels", 0,
+      "distinct#5 distinct[0]=0 distinct[1]=1 distinct[2]=2 distinct[3]=3 "
+      "distinct[4]=4",
+      REFUSED, UNSOUND },
 };
 
 Test(slips_output, every_wrong_list_of_labels_is_refused)

@@ -326,8 +326,10 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
         skn_copy_take(&layer->copy, lease, &layer->rows, error);
     if (status != SKN_OK || !layer->rows)
         return status;
-    skn_turns_rows_back(&layer->turns, lease->batch);
-    return skn_layer_take_turns(actor, layer, error);
+    status = skn_turns_rows_back(&layer->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
 }
 
 skn_status_t

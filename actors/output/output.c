@@ -398,8 +398,10 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
         return status;
     if (!output->turns.begun)
         output->marker = lease->batch; /* a run begins at a marker */
-    skn_turns_rows_back(&output->turns, lease->batch);
-    status = show_rows(actor, output, error);
+    status = skn_turns_rows_back(&output->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    if (status == SKN_OK)
+        status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 

@@ -59,11 +59,13 @@ skn_turns_update_sent(skn_turns_t *turns)
     turns->rows_here = false;
 }
 
-void
-skn_turns_rows_back(skn_turns_t *turns, uint64_t applied)
+skn_status_t
+skn_turns_rows_back(skn_turns_t *turns, uint64_t applied, const char *name,
+                    skn_error_t *error)
 {
     if (!turns->begun)
         turns->forwards = turns->updates = applied;
     turns->begun = turns->rows_here = true;
     turns->returned = applied;
+    return SKN_OK;
 }

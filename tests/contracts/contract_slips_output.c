@@ -341,6 +341,12 @@ static const slip_t leases[] = {
       "output: lease of batch 0: it returns rows that were not lent" },
     { "lease", 3, "twice", REFUSED,
       "output: lease of batch 3: it returns rows that were not lent" },
+    { "lease", 1, "batch=2", REFUSED,
+      "output: the rows returned after 2 batches, but the gradients of 1 were "
+      "sent" },
+    { "lease", 2, "batch=1", REFUSED,
+      "output: the rows returned after 1 batches, but the gradients of 2 were "
+      "sent" },
 };
 
 Test(slips_output, every_wrong_lease_is_refused)

@@ -388,6 +388,44 @@ Test(slips_output, batches_beyond_the_window_are_refused)
     cr_expect_str_eq(probe.error.text, "output: batch 7 is beyond the window");
 }
 
+static uint64_t updated[2];
+static uint32_t updates;
+
+static skn_status_t
+start_with_the_second(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = post_lease(actor, 0, error);
+    for (batch = 2; batch-- > 0 && status == SKN_OK;)
+        status = post_batch(actor, SKN_PURPOSE_TRAIN, error);
+    return status;
+}
+
+static skn_status_t
+note_gradient(skn_actor_t *actor, const skn_schema_t *schema,
+              const void *message, skn_error_t *error)
+{
+    const skn_gradient_t *gradient = message;
+    if (schema != &skn_gradient_schema)
+        return react(actor, schema, message, error);
+    cr_assert_lt(updates, 2);
+    updated[updates++] = gradient->batch;
+    if (updates == 2)
+        skn_actor_finish(actor);
+    return post_lease(actor, updates, error);
+}
+
+Test(slips_output, a_batch_that_comes_too_early_waits_for_the_one_before)
+{
+    probe.start = start_with_the_second;
+    probe.react = note_gradient;
+    probe_option("window", "2");
+    probe_option("order", "free");
+    probe_run_well();
+    cr_assert_eq(updates, 2);
+    cr_expect_eq(updated[0], 0);
+    cr_expect_eq(updated[1], 1);
+}
+
 Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)
 {
     probe_option("merge", "late");

@@ -20,6 +20,11 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
     uint32_t first = head->row_first / head->block_rows;
     uint32_t leaves =
         (head->row_count + head->block_rows - 1) / head->block_rows;
+    if (head->fixed && first + leaves > head->merge.leaf_count)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "rows %u to %u are not leaves of a tree of %u",
+                        head->row_first, head->row_first + head->row_count,
+                        head->merge.leaf_count);
     head->node[0] = skn_node_place(0, leaf);
     head->node_count = head->fixed
                            ? skn_merge_cover(head->merge.leaf_count, first,

@@ -426,6 +426,16 @@ Test(slips_output, a_batch_that_comes_too_early_waits_for_the_one_before)
     cr_expect_eq(updated[1], 1);
 }
 
+Test(slips_output, rows_that_are_not_in_the_tree_are_refused)
+{
+    probe_option("reduction", "fixed");
+    probe_option("leaves", "5");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect_str_eq(probe.error.text,
+                     "output: rows 0 to 6 are not leaves of a tree of 5");
+}
+
 Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)
 {
     probe_option("merge", "late");

@@ -257,11 +257,13 @@ post_scatter(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
     return key_outside(actor, pipe, key, error);
 }
 
+/* Plug-ins that share a message have a schema of it each: the id says which
+ * message it is. */
 static skn_out_pipe_t *
 pipe_for(const skn_actor_t *actor, const skn_schema_t *schema)
 {
     for (uint32_t k = 0; k < actor->out_pipe_count; k++)
-        if (actor->out_pipes[k].wired->schema == schema)
+        if (actor->out_pipes[k].wired->schema->id == schema->id)
             return &actor->out_pipes[k];
     return NULL;
 }

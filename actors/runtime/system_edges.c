@@ -334,7 +334,7 @@ static const skn_handler_t *
 handler_for(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     const skn_handler_t *handler = kind->handlers;
-    while (handler->schema && handler->schema != schema)
+    while (handler->schema && handler->schema->id != schema->id)
         handler++;
     assert(handler->schema); /* the spec has checked it */
     return handler;

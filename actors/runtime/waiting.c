@@ -59,8 +59,8 @@ name_awaited(const skn_actor_t *actor, const skn_in_pipe_t *pipe, char *text,
 {
     const skn_awaited_t *awaited = &actor->awaited;
     char name[SKN_SENDER_TEXT_BYTES], others[32] = "";
-    if (pipe->wired->collect != SKN_COLLECT_PARTS ||
-        pipe->wired->schema != awaited->schema ||
+    if (pipe->wired->collect != SKN_COLLECT_PARTS || !awaited->schema ||
+        pipe->wired->schema->id != awaited->schema->id ||
         awaited->place >= pipe->sender_count)
         return false;
     if (awaited->more > 0)

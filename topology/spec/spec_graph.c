@@ -452,7 +452,7 @@ static uint32_t
 need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     for (uint32_t k = 0; kind && kind->needs && kind->needs[k]; k++)
-        if (kind->needs[k] == schema)
+        if (kind->needs[k]->id == schema->id)
             return 1u << k;
     return 0;
 }

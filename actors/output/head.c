@@ -148,6 +148,8 @@ find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     for (size_t k = 0; k < labels->distinct.count; k++)
         if (labels->distinct.at[k] >= first && labels->distinct.at[k] < end)
             flight->own_distinct[count++] = labels->distinct.at[k] - first;
+    assert(count <= flight->own_room &&
+           flight->own_offset[flight->rows] <= flight->own_room);
     flight->own_distinct_count = count;
     return SKN_OK;
 }
@@ -215,6 +217,7 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
 skn_status_t
 skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
+    assert(flight->rows <= head->batch_rows);
     skn_status_t status = find_own(head, flight, error);
     if (status != SKN_OK)
         return status;
@@ -284,6 +287,7 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     slice.logit += slice.first;
     slice.exp = head->work;
     slice.exp_stride = skn_stride_floats(slice.count);
+    assert(group->sample_count * slice.exp_stride <= head->work_floats);
     return slice;
 }
 
@@ -640,6 +644,7 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     const skn_selection_t *selection = &flight->selection;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     skn_status_t status;
+    assert(flight->complete);
     if (!flight->strips.in_use)
         scale_samples(head, flight);
     if (selection->group_count == 1) {

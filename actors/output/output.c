@@ -168,6 +168,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
 {
     skn_head_t *head = &output->head;
     assert(flight->labels && head->rows);
+    assert(flight->labels->batch == output->turns.updates);
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
     skn_gradient_t *gradient =
@@ -506,6 +507,7 @@ read_options(const skn_actor_t *actor, output_t *output)
     output->share.packed = skn_actor_option_bool(actor, "packed");
     output->flight_count = window + 1;
     output->arrivals.count = 2 * window;
+    assert(output->flight_count <= SKN_WINDOW_MAX + 1);
     skn_turns_init(&output->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
 }

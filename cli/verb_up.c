@@ -5,6 +5,7 @@
  * fails, the others learn it over their links and fail with the same error;
  * only the first error is printed, and its exit code is ours.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>
@@ -256,6 +257,7 @@ static void
 listen_once(up_t *up, int timeout_ms)
 {
     struct pollfd polled[2 * SKN_CLUSTER_NODES_MAX + 1];
+    assert(up->count <= SKN_CLUSTER_NODES_MAX);
     for (uint32_t k = 0; k < up->count; k++) {
         polled[2 * k] =
             (struct pollfd){ up->nodes[k].out.descriptor, POLLIN, 0 };

@@ -26,6 +26,7 @@ skn_fetcher_open(skn_fetcher_t *fetcher, skn_checkpoint_t *checkpoint,
                                 .nodes = nodes,
                                 .sealed = sealed,
                                 .next_ticket = 1 };
+    assert(node < nodes && nodes <= 64);
     if (!checkpoint)
         return SKN_OK;
     const skn_manifest_t *manifest = skn_checkpoint_manifest(checkpoint);
@@ -292,6 +293,10 @@ bring(skn_fetcher_t *fetcher, skn_actor_t *actor, skn_pending_t *part,
         skn_checkpoint_piece(fetcher->checkpoint, part->piece);
     size_t element = skn_dtype_bytes(piece->dtype);
     skn_status_t status = SKN_OK;
+    assert(part->row + part->rows <= piece->rows &&
+           part->column + part->columns <= piece->columns);
+    assert(piece->row_first + part->row >= want->row_first &&
+           piece->column_first + part->column >= want->column_first);
     part->to +=
         (piece->row_first + part->row - want->row_first) * part->stride_bytes +
         (piece->column_first + part->column - want->column_first) * element;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/gatherer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void
@@ -75,6 +76,7 @@ static skn_status_t
 ask_part(skn_gatherer_t *gatherer, skn_actor_t *actor, skn_error_t *error)
 {
     skn_piece_t want = *piece_of(gatherer, gatherer->piece);
+    assert(gatherer->count < SKN_GATHER_PARTS && gatherer->row <= want.rows);
     size_t row_bytes = want.columns * skn_dtype_bytes(want.dtype);
     uint64_t rows = row_bytes > 0 && row_bytes < SKN_PART_BYTES
                         ? SKN_PART_BYTES / row_bytes

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/restorer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Most parts awaited from other nodes, in all: enough for a slow link. */
@@ -177,6 +178,8 @@ skn_restorer_send(skn_restorer_t *restorer, skn_actor_t *actor, bool *idle,
 {
     uint32_t owners = restorer->owners;
     *idle = *over = false;
+    assert(restorer->begun <= restorer->complete &&
+           restorer->complete <= owners);
     if (restorer->complete == owners && restorer->begun < owners &&
         !restorer->must_wait) {
         skn_restored_t word = { .owner = restorer->begun++,

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/checkpoints/step_reports.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ skn_status_t
 skn_step_reports_open(skn_step_reports_t *reports, uint32_t nodes,
                       skn_error_t *error)
 {
+    assert(nodes > 0 && nodes <= 64);
     *reports = (skn_step_reports_t){ .nodes = nodes, .step = SKN_KEEP_START };
     reports->parts = calloc(nodes, sizeof(*reports->parts));
     return reports->parts

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/combine/combining.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -232,7 +233,10 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
     bool in_logs = parts[0]->sum.count == 0, whole = true;
     size_t counts[] = { combining->node_count, samples, in_logs ? 0 : samples };
     uint64_t batch = parts[0]->batch;
-    for (uint32_t s = 0; s < combining->shards; s++)
+    assert(rows <= combining->batch_rows);
+    for (uint32_t s = 0; s < combining->shards; s++) {
+        assert(parts[s]->batch == batch && parts[s]->rows == rows &&
+               parts[s]->node.count <= SKN_TREE_NODES_MAX);
         for (size_t n = 0; n < parts[s]->node.count; n++)
             combining->nodes[count++] = (skn_tree_node_t){
                 .place = parts[s]->node.at[n],
@@ -241,6 +245,7 @@ skn_combining_partitions(skn_combining_t *combining, skn_actor_t *actor,
                                         ? parts[s]->sum.at + n * rows
                                         : NULL },
             };
+    }
     skn_partition_t *merged =
         skn_actor_message(actor, &skn_partition_schema, counts, error);
     if (!merged)
@@ -391,9 +396,13 @@ skn_combining_shares(skn_combining_t *combining, skn_actor_t *actor,
     skn_status_t status = SKN_OK;
     size_t rows = like.rows, nodes = combining->node_count;
     bool packed = like.open.count > 0, pushes = like.normalised;
-    for (uint32_t s = 0; s < combining->shards && status == SKN_OK; s++)
+    assert(rows <= combining->batch_rows && like.columns <= combining->columns);
+    for (uint32_t s = 0; s < combining->shards && status == SKN_OK; s++) {
+        assert(parts[s].message && parts[s].batch == like.batch &&
+               parts[s].rows == rows && parts[s].columns == like.columns);
         status = check_together(combining, &like, &parts[s],
                                 pushes ? partitions[s] : NULL, error);
+    }
     if (status != SKN_OK)
         return status;
     size_t cells = rows * like.columns, pushed = cells;

@@ -6,7 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#define INDEX_BITS 26 /* more than SKN_LEAVES_MAX needs; 6 for the level */
+#define INDEX_BITS 26 /* 6 for the level */
+
+_Static_assert(SKN_LEAVES_MAX <= 1u << INDEX_BITS, "every leaf has a place");
+_Static_assert(SKN_LEAVES_MAX <= 1u << (SKN_TREE_NODES_MAX / 2 - 1),
+               "a cover has at most two nodes on each level");
 
 uint32_t
 skn_node_place(uint32_t level, uint32_t index)
@@ -60,6 +64,7 @@ uint32_t
 skn_merge_cover(uint32_t leaf_count, uint32_t first, uint32_t end,
                 uint32_t *places)
 {
+    assert(first <= end && end <= leaf_count);
     return cover(leaf_count, first, end, root_level(leaf_count), 0, places, 0);
 }
 

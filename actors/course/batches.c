@@ -173,6 +173,7 @@ post_batch(skn_batches_t *batches, skn_actor_t *actor, const skn_issue_t *issue,
                point->feature_count * sizeof(float));
         batch->offset.at[i + 1] = at + point->feature_count;
     }
+    assert(batch->offset.at[rows] == total);
     if (is_training)
         transpose(batches, batch);
     else
@@ -215,6 +216,7 @@ post_labels(skn_batches_t *batches, skn_actor_t *actor,
                point->label_count * sizeof(uint32_t));
         labels->offset.at[i + 1] = labels->offset.at[i] + point->label_count;
     }
+    assert(labels->offset.at[rows] == total);
     collect_labels(batches, labels);
     return skn_actor_post(actor, labels, error);
 }
@@ -299,6 +301,7 @@ skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
         return status;
     batches->per_epoch =
         skn_split_batches(batches->split.train_count, batches->batch_rows);
+    assert(batches->per_epoch > 0);
     return make_room(batches, feature_count, error);
 }
 

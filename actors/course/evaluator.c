@@ -18,6 +18,8 @@
 #include "actors/protocol/settings.h"
 #include "formats/text/json_text.h"
 
+_Static_assert(SKN_RANKING_CUT <= SKN_TOPK_MAX, "a list holds all that count");
+
 /* A batch whose true labels or ranking have arrived: they come on two pipes,
  * and either may be first. */
 typedef struct meeting {

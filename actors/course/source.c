@@ -46,6 +46,7 @@ issue(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
         .data = source->batches.data_hash,
     };
     skn_status_t status = SKN_OK;
+    assert(source->next <= source->end);
     assert(source->next - source->low <= SKN_ISSUED_MAX + 1);
     source->applied[issue.batch % (SKN_ISSUED_MAX + 1)] = 0;
     if (skn_actor_receivers(actor, &skn_issue_schema) > 0)

@@ -13,6 +13,7 @@
  * This file owns: the inputs and the weights of the batches in flight. Not
  * here: the batches themselves (layer.c), the update rule (updater.c).
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,7 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
     size_t first = 0, units = hidden->columns;
     if (dense->fixed) {
         first = (size_t)leaf * SKN_SLICE_COLUMNS - hidden->column_first;
+        assert(first < units);
         units -= first;
         if (units > SKN_SLICE_COLUMNS)
             units = SKN_SLICE_COLUMNS;

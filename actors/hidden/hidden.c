@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/hidden/hidden.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,8 @@ refuse(const skn_output_gradient_t *part, const char *what, skn_error_t *error)
 static void
 begin_packing(skn_hidden_t *hidden, const skn_activation_t *activation)
 {
+    assert(activation->rows <= hidden->batch_rows &&
+           activation->columns == hidden->columns);
     hidden->packing = (skn_packing_t){ .mask = activation->value.at,
                                        .stride = hidden->columns,
                                        .rows = activation->rows,
@@ -141,6 +144,7 @@ fits_pushed(const skn_hidden_t *hidden, const skn_output_gradient_t *part,
         return part->pushed.count == 0;
     if (part->pushed.count != rows)
         return false;
+    assert(hidden->open_sum != SIZE_MAX);
     *cells = 0;
     for (size_t i = 0; i < rows; i++) {
         uint32_t count = part->pushed.at[i];

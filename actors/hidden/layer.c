@@ -18,6 +18,7 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
         (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
     layer->work = work;
     layer->flight_count = 2 * (uint32_t)window;
+    assert(layer->flight_count <= SKN_ISSUED_MAX + 1);
     layer->window_count = (uint32_t)window;
     layer->gradient_floats = floats;
     skn_turns_init(&layer->turns, window,
@@ -138,6 +139,7 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
        skn_error_t *error)
 {
     assert(flight->phase == SKN_FLIGHT_BACK && layer->rows);
+    assert(flight->batch == layer->turns.updates);
     skn_gradient_t *gradient =
         layer->work->gradient(actor, layer, flight, error);
     if (!gradient)
@@ -326,8 +328,10 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
         skn_copy_take(&layer->copy, lease, &layer->rows, error);
     if (status != SKN_OK || !layer->rows)
         return status;
-    skn_turns_rows_back(&layer->turns, lease->batch);
-    return skn_layer_take_turns(actor, layer, error);
+    status = skn_turns_rows_back(&layer->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
 }
 
 skn_status_t

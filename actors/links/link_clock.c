@@ -1,5 +1,6 @@
 /* link_clock.c - collects the usage of all nodes for an actor that asks for it.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static skn_outlet_t *
 outlet_of(skn_links_t *links, uint32_t actor, skn_error_t *error)
 {
     char address[SKN_INBOX_ADDRESS_BYTES];
+    assert(actor < links->system->actor_count);
     if (!links->askers[actor]) {
         skn_system_address(links->system, actor, SKN_INBOX_CONTROL, address);
         links->askers[actor] =
@@ -129,6 +131,7 @@ skn_links_take_usage(skn_links_t *links, skn_link_peer_t *peer, uint64_t number,
                         peer->node->name, number);
     }
     question->answered[peer->number / 64] |= bit;
+    assert(question->missing > 0);
     memcpy(&used, frame.at, sizeof(used));
     add(&question->clock, &used);
     return --question->missing == 0 ? answer(links, question, error) : SKN_OK;

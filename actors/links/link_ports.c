@@ -56,6 +56,8 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
     const skn_schema_t *schema = gate->pipe->schema;
     skn_link_peer_t *peer = &links->peers[gate->node];
     skn_record_t record = { SKN_RECORD_MESSAGE, gate->edge, gate->sent };
+    assert(gate->sent - gate->paid < gate->pipe->credit);
+    assert(skn_payload_of(message)->schema->id == schema->id);
     skn_coding_t coding = (skn_coding_t)gate->pipe->coding;
     uint64_t key = coding_key(links, gate, message);
     skn_rounding_copy_t copy;
@@ -92,6 +94,7 @@ note_credit(skn_links_t *links, const skn_parcel_t *parcel)
     skn_landing_t *landing = &links->ports->landings[parcel->slot];
     skn_import_t *import = &links->ports->imports[landing->import];
     landing->returned += parcel->number;
+    assert(landing->returned <= import->taken);
     if (!import->owes) {
         import->owes = true;
         assert(links->owing_count < links->ports->import_count);
@@ -130,9 +133,11 @@ skn_status_t
 skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
                       skn_error_t *error)
 {
+    assert((parcel->type != SKN_PARCEL_MESSAGE &&
+            parcel->type != SKN_PARCEL_END) ||
+           parcel->slot < links->ports->export_count);
     switch (parcel->type) {
     case SKN_PARCEL_MESSAGE:
-        assert(parcel->slot < links->ports->export_count);
         return send_message(links, &links->ports->exports[parcel->slot],
                             parcel->pointer, error);
     case SKN_PARCEL_END:

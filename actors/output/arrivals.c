@@ -12,6 +12,7 @@ skn_status_t
 skn_arrivals_open(skn_arrivals_t *arrivals, uint32_t count,
                   size_t hidden_floats, skn_error_t *error)
 {
+    assert(count <= SKN_ISSUED_MAX + 1);
     arrivals->count = count;
     for (uint32_t k = 0; k < count; k++) {
         arrivals->at[k].hidden = skn_floats_new(hidden_floats, error);

@@ -20,6 +20,11 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
     uint32_t first = head->row_first / head->block_rows;
     uint32_t leaves =
         (head->row_count + head->block_rows - 1) / head->block_rows;
+    if (head->fixed && first + leaves > head->merge.leaf_count)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "rows %u to %u are not leaves of a tree of %u",
+                        head->row_first, head->row_first + head->row_count,
+                        head->merge.leaf_count);
     head->node[0] = skn_node_place(0, leaf);
     head->node_count = head->fixed
                            ? skn_merge_cover(head->merge.leaf_count, first,
@@ -143,6 +148,8 @@ find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     for (size_t k = 0; k < labels->distinct.count; k++)
         if (labels->distinct.at[k] >= first && labels->distinct.at[k] < end)
             flight->own_distinct[count++] = labels->distinct.at[k] - first;
+    assert(count <= flight->own_room &&
+           flight->own_offset[flight->rows] <= flight->own_room);
     flight->own_distinct_count = count;
     return SKN_OK;
 }
@@ -210,6 +217,7 @@ sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
 skn_status_t
 skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
+    assert(flight->rows <= head->batch_rows);
     skn_status_t status = find_own(head, flight, error);
     if (status != SKN_OK)
         return status;
@@ -279,6 +287,7 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     slice.logit += slice.first;
     slice.exp = head->work;
     slice.exp_stride = skn_stride_floats(slice.count);
+    assert(group->sample_count * slice.exp_stride <= head->work_floats);
     return slice;
 }
 
@@ -635,6 +644,7 @@ skn_head_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t *unit,
     const skn_selection_t *selection = &flight->selection;
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     skn_status_t status;
+    assert(flight->complete);
     if (!flight->strips.in_use)
         scale_samples(head, flight);
     if (selection->group_count == 1) {

@@ -168,6 +168,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
 {
     skn_head_t *head = &output->head;
     assert(flight->labels && head->rows);
+    assert(flight->labels->batch == output->turns.updates);
     uint32_t unit_count = skn_head_gradient_units(head, flight);
     size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
     skn_gradient_t *gradient =
@@ -203,7 +204,7 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool is_training = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
-        if (is_training &&
+        if (is_training && next->batch == output->turns.forwards &&
             skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
             skn_shard_index_ready(&output->index, next->batch))
             status = forward(actor, output, next, error);
@@ -223,14 +224,15 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
 /* --- handlers -------------------------------- */
 
 /* Checks what the head reads unchecked: offsets that divide the labels, labels
- * within the layer, distinct ones in ascending order. */
+ * within the layer, distinct ones in ascending order and no more of them. */
 static bool
 are_sound(const output_t *output, const skn_labels_t *labels)
 {
     const skn_u32s_t *offset = &labels->offset;
     uint32_t rows = labels->rows;
     if (rows > output->head.batch_rows || offset->count != rows + (size_t)1 ||
-        offset->at[0] != 0 || offset->at[rows] != labels->label.count)
+        offset->at[0] != 0 || offset->at[rows] != labels->label.count ||
+        labels->distinct.count > labels->label.count)
         return false;
     for (uint32_t i = 0; i < rows; i++)
         if (offset->at[i] > offset->at[i + 1])
@@ -398,8 +400,10 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
         return status;
     if (!output->turns.begun)
         output->marker = lease->batch; /* a run begins at a marker */
-    skn_turns_rows_back(&output->turns, lease->batch);
-    status = show_rows(actor, output, error);
+    status = skn_turns_rows_back(&output->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    if (status == SKN_OK)
+        status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
@@ -504,6 +508,7 @@ read_options(const skn_actor_t *actor, output_t *output)
     output->share.packed = skn_actor_option_bool(actor, "packed");
     output->flight_count = window + 1;
     output->arrivals.count = 2 * window;
+    assert(output->flight_count <= SKN_WINDOW_MAX + 1);
     skn_turns_init(&output->turns, window,
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
 }

@@ -73,6 +73,8 @@ static void
 place_request(skn_shard_index_t *index, uint64_t batch, uint64_t due)
 {
     assert(index->request_count < SKN_INDEXES_MAX);
+    assert(index->request_count == 0 ||
+           index->request[index->request_count - 1].due <= due);
     index->request[index->request_count++] =
         (skn_index_request_t){ .batch = batch, .due = due };
 }

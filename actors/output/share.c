@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/share.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -58,10 +59,11 @@ compute(skn_head_t *head, skn_flight_t *flight, const share_t *share,
         skn_error_t *error)
 {
     size_t rows = flight->rows, cells = rows * head->hidden;
+    assert(!head->late || head->node_count == 1);
     for (uint32_t k = 0; k < head->node_count; k++) {
         skn_partial_t partial = { .pull =
                                       share->gradient->pull.at + k * cells };
-        if (head->late) { /* there is only one node */
+        if (head->late) {
             partial.greatest = flight->greatest;
             partial.sum = flight->sum;
             partial.push = flight->push;
@@ -117,6 +119,7 @@ send_slice(skn_actor_t *actor, const share_slice_t *slice, skn_error_t *error)
     const skn_output_gradient_t *whole = slice->whole;
     size_t columns = slice->columns, stride = whole->columns;
     size_t lines = whole->node.count * whole->rows;
+    assert(slice->first + columns <= stride);
     bool has_push = whole->push.count > 0;
     size_t counts[] = { 0,
                         0,

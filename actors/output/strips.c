@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/strips.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,8 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
         return SKN_OK;
     strips->units = strip_units(head, flight->rows);
     strips->stride = skn_strips_stride(flight->rows);
+    assert(strips->units > 0 &&
+           strips->units * strips->stride <= head->work_floats);
     if (selection->group[0].unit_count <= strips->units)
         return SKN_OK;
     strips->in_use = true;
@@ -147,6 +150,7 @@ strip_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t number)
     const skn_strips_t *strips = &flight->strips;
     head_strip_t strip = { .number = number, .first = number * strips->units };
     size_t block = strip.first * strips->stride;
+    assert(strip.first < selection->group[0].unit_count);
     uint32_t left = selection->group[0].unit_count - strip.first;
     strip.count = left < strips->units ? left : strips->units;
     strip.exp.row_stride = strips->stride;

@@ -17,6 +17,9 @@
 /* Labels of a strip, as in head.c. */
 #define STRIP_LABELS 1024u
 
+_Static_assert(SKN_RANKER_CANDIDATES <= SKN_TOPK_MAX,
+               "a list holds all that the ranker orders");
+
 /* --- loading ------------------------------------------------------------- */
 
 static skn_status_t

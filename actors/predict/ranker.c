@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/ranker.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -397,6 +398,7 @@ skn_ranker_order(const skn_ranker_t *ranker, const skn_sparse_t *point,
                  float *probability)
 {
     double before = 0.0, after = 0.0, lack[SKN_TOPK_MAX] = { 0.0 };
+    assert(count <= SKN_TOPK_MAX);
     for (uint32_t t = 0; t < ranker->tree_count; t++)
         if (!add_lacks(ranker, point, t, count, label, lack))
             return false;

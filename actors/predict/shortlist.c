@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/predict/shortlist.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #define PIECE_ROWS 256u
 /* Purpose of the random numbers. */
 #define SEED_KEY 0x73686f72746c6973u
+
+_Static_assert(SKN_PROBES_MAX <= SKN_TOPK_MAX, "a point's lists are ranked");
 
 /* Temporary arrays of a build. */
 typedef struct shortlist_builder {
@@ -203,6 +206,7 @@ fill_lists(const shortlist_builder_t *builder)
         list->offset[builder->home[r] + 1]++;
     for (uint32_t c = 0; c < list->list_count; c++)
         list->offset[c + 1] += list->offset[c];
+    assert(list->offset[list->list_count] == rows);
     for (uint32_t c = 0; c < list->list_count; c++)
         builder->member[c] = list->offset[c];
     for (uint32_t r = 0; r < rows; r++)
@@ -259,6 +263,8 @@ skn_shortlist_build(skn_shortlist_t *shortlist, const skn_kernels_t *kernels,
     shortlist_builder_t builder = { .list = shortlist,
                                     .kernels = kernels,
                                     .rows = rows };
+    assert(list_count > 0 && list_count <= rows->row_count &&
+           probes <= list_count);
     memset(shortlist, 0, sizeof(*shortlist));
     shortlist->list_count = list_count;
     shortlist->probes = probes;
@@ -321,4 +327,5 @@ skn_shortlist_route(const skn_shortlist_t *shortlist,
     }
     memmove(offset + 1, offset, lists * sizeof(*offset));
     offset[0] = 0;
+    assert(offset[lists] <= count * shortlist->probes);
 }

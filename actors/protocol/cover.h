@@ -6,10 +6,14 @@
 
 #include <stdint.h>
 
-/* More than SKN_UNIT_MAX rows in blocks of SKN_BLOCK_ROWS_MAX. */
+#include "skein/limits.h"
+
 #define SKN_LEAVES_MAX (1u << 20)
 
-/* Most nodes that one sender sends: a cover has two on each level. */
+_Static_assert(SKN_LEAVES_MAX >= SKN_UNIT_MAX / SKN_BLOCK_ROWS_MAX + 1,
+               "a leaf for each block of the largest layer");
+
+/* Most nodes that one sender sends. */
 #define SKN_TREE_NODES_MAX 64u
 
 uint32_t skn_node_place(uint32_t level, uint32_t index);

@@ -47,7 +47,8 @@ skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
 void
 skn_turns_forward_done(skn_turns_t *turns)
 {
-    assert(turns->rows_here);
+    assert(turns->rows_here &&
+           turns->forwards - turns->updates < turns->window);
     turns->forwards++;
 }
 
@@ -59,11 +60,19 @@ skn_turns_update_sent(skn_turns_t *turns)
     turns->rows_here = false;
 }
 
-void
-skn_turns_rows_back(skn_turns_t *turns, uint64_t applied)
+skn_status_t
+skn_turns_rows_back(skn_turns_t *turns, uint64_t applied, const char *name,
+                    skn_error_t *error)
 {
     if (!turns->begun)
         turns->forwards = turns->updates = applied;
+    if (applied != turns->updates)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the rows returned after %llu batches, but the "
+                        "gradients of %llu were sent",
+                        name, (unsigned long long)applied,
+                        (unsigned long long)turns->updates);
     turns->begun = turns->rows_here = true;
     turns->returned = applied;
+    return SKN_OK;
 }

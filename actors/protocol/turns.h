@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "skein/error.h"
+
 typedef struct skn_turns {
     uint64_t window;
     bool free_order;
@@ -44,7 +46,9 @@ void skn_turns_forward_done(skn_turns_t *turns);
 /* The gradient has been sent: the rows are away. */
 void skn_turns_update_sent(skn_turns_t *turns);
 /* The rows have returned with all batches below `applied`; when they come for
- * the first time, the sequence begins there. */
-void skn_turns_rows_back(skn_turns_t *turns, uint64_t applied);
+ * the first time, the sequence begins there. `name` is the actor's, for the
+ * message: SKN_BAD_MESSAGE unless these are the batches that were sent. */
+skn_status_t skn_turns_rows_back(skn_turns_t *turns, uint64_t applied,
+                                 const char *name, skn_error_t *error);
 
 #endif

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(sizeof(SKN_MISSED_NAME) <= sizeof(SKN_LEDGER_NAME),
+               "the one replaces the other at the end of a tensor's name");
+
 /* Finds the shard's blocks among those of the layer. For every layout, blocks
  * have the same number of rows, or of columns where the bias is a row. */
 static skn_status_t

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/restore.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "actors/protocol/finite.h"
@@ -23,6 +24,7 @@ skn_restore_ask(const skn_restore_t *restore, skn_actor_t *actor,
                 skn_error_t *error)
 {
     skn_want_t want = { .owner = restore->owner, .name = "" };
+    assert(restore->all || restore->view < restore->view_count);
     if (!restore->all) {
         const skn_piece_t *piece = &restore->views[restore->view].piece;
         want.name = piece->name;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/rows/rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -111,6 +112,7 @@ map_rows(skn_rows_t *rows, size_t bytes, bool huge, skn_error_t *error)
         (void)munmap(map, lead);
     rows->at = (unsigned char *)map + lead;
     rows->map_bytes -= lead;
+    assert(rows->map_bytes >= bytes);
     if (huge)
         (void)madvise(rows->at, rows->map_bytes, MADV_HUGEPAGE);
     return SKN_OK;

@@ -113,6 +113,9 @@ typedef enum skn_phase {
 } skn_phase_t;
 
 #define SKN_CLOCKS_MAX 8
+/* The restarts that a stateless actor has before it fails: 5 in 60 s, as many
+ * as a worker process has (cli/base/supervise.h). */
+#define SKN_RESTARTS_MAX 5
 
 /* The last report of skn_actor_report_blocked: the first sender whose part is
  * missing, and how many other parts are. `schema` is NULL if none is missing.
@@ -169,7 +172,7 @@ struct skn_actor {
     skn_clock_t *clock_here[SKN_CLOCKS_MAX];
     uint64_t timer_due_ns[SKN_TIMERS_MAX];
     skn_awaited_t awaited;
-    uint64_t restart_ns[5]; /* ACTOR_RESTARTS_MAX; the oldest is overwritten */
+    uint64_t restart_ns[SKN_RESTARTS_MAX]; /* the oldest is overwritten */
     uint32_t restart_next;
     skn_actor_counters_t counters;
     skn_error_t *misuse; /* the kind's first wrong call; OK: none */

@@ -25,6 +25,7 @@ give_credit(skn_in_edge_t *edge, skn_error_t *error)
     skn_parcel_t credit = { .type = SKN_PARCEL_CREDIT,
                             .slot = edge->out_slot,
                             .number = edge->owed };
+    assert(edge->owed > 0 && edge->owed <= edge->credit);
     edge->owed = 0;
     return skn_outlet_put(edge->control, &credit, error);
 }
@@ -282,6 +283,8 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     skn_in_pipe_t *pipe = edge->pipe;
     const void *message = parcel->pointer;
     skn_status_t status = SKN_OK;
+    assert(!edge->ended);
+    assert(skn_payload_of(message)->schema->id == pipe->wired->schema->id);
     if (actor->waited_ns > 0 && skn_actor_is_elsewhere(actor, edge->sender))
         actor->counters.remote_ns += actor->waited_ns;
     actor->waited_ns = 0;

@@ -249,6 +249,7 @@ post_scatter(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
     if (wired->key->kind == SKN_FIELD_u32s ||
         wired->key->kind == SKN_FIELD_u64s)
         return post_split(actor, pipe, message, error);
+    assert(pipe->edge_count == wired->to_count);
     uint64_t key = key_at(wired->key, message, 0);
     uint32_t receiver = range_of(wired, key);
     if (receiver < pipe->edge_count)
@@ -257,11 +258,13 @@ post_scatter(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
     return key_outside(actor, pipe, key, error);
 }
 
+/* Plug-ins that share a message have a schema of it each: the id says which
+ * message it is. */
 static skn_out_pipe_t *
 pipe_for(const skn_actor_t *actor, const skn_schema_t *schema)
 {
     for (uint32_t k = 0; k < actor->out_pipe_count; k++)
-        if (actor->out_pipes[k].wired->schema == schema)
+        if (actor->out_pipes[k].wired->schema->id == schema->id)
             return &actor->out_pipes[k];
     return NULL;
 }
@@ -372,16 +375,17 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
                     skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    assert(slot < actor->out_edge_count);
+    assert(slot < actor->out_edge_count && credit > 0);
     skn_out_edge_t *edge = &actor->out_edges[slot];
     edge->credit += credit;
     if (actor->unsent == 0)
         return SKN_OK;
+    skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);
+    assert(edge->credit <= pipe->wired->credit);
     uint64_t begin_ns = actor->trace ? skn_monotonic_ns() : 0;
     while (status == SKN_OK && edge->credit > 0 && edge->outbox.count > 0)
         status =
             edge_send(actor, edge, outbox_take(actor, &edge->outbox), error);
-    skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);
     while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
         status =
             edge_send(actor, edge, outbox_take(actor, &pipe->shared), error);

@@ -23,9 +23,6 @@
 #include "actors/runtime/waiting.h"
 #include "transport/socket/clock.h"
 
-/* The restarts that a stateless actor has before it fails: 5 in 60 s, as many
- * as a worker process has (cli/base/supervise.h). */
-#define ACTOR_RESTARTS_MAX 5
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
 /* How long an actor produces before it checks its inboxes: about ten times the
  * cost of a check. */
@@ -70,6 +67,7 @@ void
 skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
 {
     skn_error_t named = *error;
+    assert(error->status != SKN_OK);
     skn_place_name(actor, &named);
     actor->phase = SKN_PHASE_FAILED;
     skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(&named));
@@ -118,7 +116,7 @@ may_restart(skn_actor_t *actor)
     if (oldest != 0 && actor->now_ns - oldest < RESTART_SPAN_NS)
         return false;
     actor->restart_ns[actor->restart_next] = actor->now_ns;
-    actor->restart_next = (actor->restart_next + 1) % ACTOR_RESTARTS_MAX;
+    actor->restart_next = (actor->restart_next + 1) % SKN_RESTARTS_MAX;
     return true;
 }
 
@@ -251,6 +249,8 @@ handle_clock(skn_actor_t *actor, const skn_clock_t *clock)
 static void
 ask_nodes(skn_actor_t *actor)
 {
+    assert(actor->clock_here_count <= actor->clock_asked &&
+           actor->clock_asked <= actor->clock_count);
     for (; actor->clock_asked < actor->clock_count && goes_on(actor);
          actor->clock_asked++) {
         skn_parcel_t parcel = { .type = SKN_PARCEL_CLOCK,
@@ -438,8 +438,10 @@ begin(skn_actor_t *actor)
     uint64_t now_ns = skn_monotonic_ns();
     const skn_timer_t *timer = actor->kind->timers;
     assert(actor->phase == SKN_PHASE_READY);
-    for (uint32_t k = 0; timer && timer->name; k++, timer++)
+    for (uint32_t k = 0; timer && timer->name; k++, timer++) {
+        assert(k < SKN_TIMERS_MAX);
         actor->timer_due_ns[k] = next_due(timer, now_ns);
+    }
     actor->phase = SKN_PHASE_RUNNING;
     run_hook(actor, SKN_PLACE_START, actor->kind->start, "start");
 }

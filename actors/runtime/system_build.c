@@ -89,9 +89,11 @@ find_endings(skn_system_t *system, skn_error_t *error)
         late ? skn_endings_find(wiring, late, error) : SKN_NO_MEMORY;
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
-        for (uint32_t p = 0; p < actor->out_pipe_count && actor->here; p++)
-            actor->out_pipes[p].late =
-                late[actor->out_pipes[p].wired - wiring->pipes];
+        for (uint32_t p = 0; p < actor->out_pipe_count && actor->here; p++) {
+            skn_out_pipe_t *pipe = &actor->out_pipes[p];
+            assert(pipe->wired && pipe->edge_count > 0);
+            pipe->late = late[pipe->wired - wiring->pipes];
+        }
     }
     free(late);
     return status;

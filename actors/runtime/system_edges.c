@@ -270,6 +270,7 @@ make_landing(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
         };
     }
     skn_import_t *import = &ports->imports[*port];
+    assert(*port < ports->import_count && import->edge == joint->edge);
     *number = ports->landing_count++;
     ports->landings[*number] = (skn_landing_t){
         .import = *port,
@@ -334,7 +335,7 @@ static const skn_handler_t *
 handler_for(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     const skn_handler_t *handler = kind->handlers;
-    while (handler->schema && handler->schema != schema)
+    while (handler->schema && handler->schema->id != schema->id)
         handler++;
     assert(handler->schema); /* the spec has checked it */
     return handler;
@@ -347,6 +348,7 @@ allocate_sets(skn_in_pipe_t *in, skn_error_t *error)
         return SKN_OK;
     /* A sender is at most `credit` sets ahead; twice that many is an error. */
     uint32_t set_count = 2 * in->wired->credit;
+    assert(set_count > 0);
     in->sets = skn_system_array(set_count, sizeof(skn_part_set_t), error);
     in->parts = skn_system_array((size_t)set_count * in->sender_count,
                                  sizeof(void *), error);
@@ -406,6 +408,7 @@ connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
         }
         status = make_edge(system, &joint, !is_shared, error);
     }
+    assert(in->first_slot + in->sender_count == to->in_edge_count);
     return status == SKN_OK && to->here ? allocate_sets(in, error) : status;
 }
 

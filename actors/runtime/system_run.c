@@ -83,7 +83,8 @@ end_unbegun(skn_system_t *system)
 static void
 take_ready(skn_system_t *system, uint32_t who)
 {
-    assert(who <= system->actor_count);
+    assert(who == system->actor_count ||
+           system->ready_count < system->here_count);
     if (who < system->actor_count &&
         ++system->ready_count == system->here_count && system->links) {
         system->wiring->link_driver->ready(system->links);
@@ -97,6 +98,8 @@ take_ready(skn_system_t *system, uint32_t who)
 static void
 take_ended(skn_system_t *system, uint32_t who)
 {
+    assert(who == system->actor_count ||
+           system->ended_count < system->ready_count);
     if (who == system->actor_count)
         close_all(system);
     else if (++system->ended_count == system->here_count && system->links)
@@ -109,6 +112,7 @@ static void
 take_failure(skn_system_t *system, const skn_parcel_t *parcel)
 {
     const skn_error_t *error = parcel->pointer;
+    assert(!error || error->status != SKN_OK);
     if (system->failure.status == SKN_OK) {
         if (error)
             system->failure = *error;
@@ -152,8 +156,9 @@ skn_system_has_many_events(skn_system_t *system)
 static void
 uncount_event(skn_system_t *system)
 {
-    uint32_t left = atomic_fetch_sub(&system->event_count, 1) - 1;
-    if (left <= SKN_EVENTS_MAX / 2 &&
+    uint32_t count = atomic_fetch_sub(&system->event_count, 1);
+    assert(count > 0);
+    if (count <= SKN_EVENTS_MAX / 2 + 1 &&
         atomic_exchange(&system->events_awaited, false))
         tell_all(system, SKN_PARCEL_READ);
 }

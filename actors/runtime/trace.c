@@ -17,6 +17,9 @@ typedef struct record {
     uint64_t number; /* span: the batch; flow: edge << 32 | sequence */
 } record_t;
 
+_Static_assert(sizeof(record_t) * SKN_TRACE_RECORDS == 1u << 20,
+               "the records of an actor take 1 MiB");
+
 struct skn_trace {
     uint64_t added; /* in total; the ring holds the last SKN_TRACE_RECORDS */
     record_t record[SKN_TRACE_RECORDS];

@@ -12,7 +12,7 @@
 #include "skein/error.h"
 #include "skein/message.h"
 
-/* The records that an actor keeps, 1 MiB in all. */
+/* The records that an actor keeps. */
 #define SKN_TRACE_RECORDS 32768u
 
 typedef enum skn_trace_type {

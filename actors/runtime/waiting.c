@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/waiting.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 
@@ -44,6 +45,7 @@ name_part(const skn_actor_t *actor, const skn_in_pipe_t *pipe,
                           skn_actor_is_elsewhere(actor, edge->sender))))
             missing = edge;
     }
+    assert(missing); /* a set that is whole is handled at once */
     if (left > 1)
         (void)snprintf(others, sizeof(others), " and %" PRIu32 " more",
                        left - 1);
@@ -59,8 +61,8 @@ name_awaited(const skn_actor_t *actor, const skn_in_pipe_t *pipe, char *text,
 {
     const skn_awaited_t *awaited = &actor->awaited;
     char name[SKN_SENDER_TEXT_BYTES], others[32] = "";
-    if (pipe->wired->collect != SKN_COLLECT_PARTS ||
-        pipe->wired->schema != awaited->schema ||
+    if (pipe->wired->collect != SKN_COLLECT_PARTS || !awaited->schema ||
+        pipe->wired->schema->id != awaited->schema->id ||
         awaited->place >= pipe->sender_count)
         return false;
     if (awaited->more > 0)

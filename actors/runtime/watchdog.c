@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/watchdog.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,7 @@ report_group(skn_watchdog_t *watchdog, const skn_actor_t *first,
         reported->count += reported->count < REPORTS_MAX;
         count++;
     }
+    assert(!due || count > 0); /* who is due is nearly due */
     if (due)
         report(watchdog, first, now_ns, count - 1);
 }

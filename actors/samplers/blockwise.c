@@ -129,6 +129,7 @@ skn_blockwise_draw(skn_blockwise_t *blockwise, uint64_t batch)
                 blockwise->row[blockwise->count++] = first + word * 64 + bit;
             }
     }
+    assert(blockwise->count <= blockwise->room);
 }
 
 skn_status_t

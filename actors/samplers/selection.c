@@ -1,6 +1,7 @@
 /* selection.c - manages the memory of selections, and lists the kinds of
  * samplers.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ skn_selection_union(skn_selection_t *selection, const uint32_t *positive,
         p += label;
         d += d < drawn_count && drawn[d] == unit;
     }
+    assert(at <= selection->unit_room);
     selection->unit_count = at;
 }
 

@@ -4,6 +4,7 @@
  * tables are then sorted again from all keys, by counting: three passes over
  * L N numbers, regardless of how many rows changed.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,7 @@ sort_table(tables_builder_t *builder, uint32_t table)
         unit[offset[key[row * tables]]++] = row;
     memmove(offset + 1, offset, buckets * sizeof(*offset));
     offset[0] = 0;
+    assert(offset[buckets] == builder->row_count);
 }
 
 skn_status_t

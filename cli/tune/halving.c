@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/halving.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
                       const double *score, uint32_t *chosen)
 {
     uint32_t order[CLI_CANDIDATES_MAX];
+    assert(halving->candidates <= CLI_CANDIDATES_MAX);
     uint32_t places = cli_halving_count(halving, round + 1);
     uint32_t ranked = cli_halving_rank(score, halving->candidates, order);
     uint32_t count = 0, least = 0;

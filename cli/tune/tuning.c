@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tune/tuning.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ typedef struct order {
 __attribute__((format(printf, 2, 3))) static void
 add(order_t *order, const char *format, ...)
 {
+    assert(order->texts < CLI_TRIAL_OVERRIDES_MAX);
     char *text = order->text[order->texts++];
     va_list arguments;
     va_start(arguments, format);

@@ -1,5 +1,6 @@
 /* up_local.c - makes keys, ports and overrides for nodes on this machine.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -28,6 +29,7 @@ hold_port(cli_up_local_t *local, skn_error_t *error)
     socklen_t bytes = sizeof(address);
     int number = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert(local->held_count < sizeof(local->held) / sizeof(local->held[0]));
     if (number >= 0)
         local->held[local->held_count++] = number;
     if (number >= 0 &&

@@ -7,6 +7,7 @@
 
 #include "formats/folder/folder.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,7 @@ read_files(const char *path, const json_t *files, skn_manifest_t *manifest,
     for (size_t i = 0; i < manifest->file_count && status == SKN_OK; i++)
         status = read_file(path, json_array_get(files, i), (uint32_t)i,
                            manifest, error);
+    assert(status != SKN_OK || manifest->piece_count == pieces);
     return status;
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/manifest.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ skn_manifest_sort(skn_manifest_t *manifest, skn_error_t *error)
               by_name);
         for (size_t k = 0; k < manifest->file_count; k++)
             append(&sorted, manifest, k);
+        assert(sorted.piece_count == manifest->piece_count);
         free(manifest->file);
         free(manifest->piece);
         manifest->file = sorted.file;

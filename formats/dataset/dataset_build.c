@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -90,11 +91,12 @@ put(build_t *build, const void *bytes, size_t count, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Writes zeros from `at` to the next part at `next`, less than 64 bytes. */
+/* Writes zeros from `at` to the next part at `next`. */
 static skn_status_t
 put_padding(build_t *build, uint64_t at, uint64_t next, skn_error_t *error)
 {
     static const uint8_t zeros[64] = { 0 };
+    assert(next >= at && next - at < sizeof(zeros));
     return put(build, zeros, (size_t)(next - at), error);
 }
 

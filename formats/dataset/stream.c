@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -100,6 +101,7 @@ static skn_status_t
 input_fill(skn_stream_t *stream, skn_error_t *error)
 {
     bool open = true;
+    assert(stream->input_at == stream->input_end);
     if (stream->source_ended)
         return SKN_OK;
     stream->input_at = stream->input_end = 0;

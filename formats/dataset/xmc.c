@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,8 @@ window_fill(skn_xmc_reader_t *reader, skn_error_t *error)
         reader->window_room = room;
     }
     size_t got;
+    /* Otherwise nothing could be read, which would look like the end. */
+    assert(reader->end < reader->window_room);
     skn_status_t status =
         skn_stream_read(reader->stream, reader->window + reader->end,
                         reader->window_room - reader->end, &got, error);

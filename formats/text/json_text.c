@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/json_text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -105,6 +106,7 @@ skn_json_text_add_string(skn_json_text_t *text, const char *string)
     *out++ = '"';
     *out = '\0';
     text->count = (size_t)(out - text->bytes);
+    assert(text->count < text->room);
 }
 
 void
@@ -165,6 +167,7 @@ void
 skn_json_seal_text(const char *bytes, size_t byte_count,
                    char text[SKN_HASH_TEXT_BYTES])
 {
+    assert(byte_count >= SEAL_BYTES);
     size_t first = byte_count - SEAL_BYTES + strlen(SEAL_OPEN);
     memcpy(text, bytes + first, HASH_DIGITS);
     text[HASH_DIGITS] = '\0';

@@ -416,6 +416,9 @@ static const slip_t loans[] = {
       "embedding: lease of batch 0: it returns rows that were not lent" },
     { "lease", 1, "twice", REFUSED,
       "embedding: lease of batch 1: it returns rows that were not lent" },
+    { "lease", 1, "batch=3", REFUSED,
+      "embedding: the rows returned after 3 batches, but the gradients of 1 "
+      "were sent" },
 };
 
 Test(slips_embedding, every_wrong_loan_is_refused)

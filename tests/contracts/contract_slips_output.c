@@ -223,6 +223,10 @@ static const slip_t wrong_labels[] = {
     { "labels", 1, "batch=0", REFUSED,
       "output: received labels of batch 0 twice" },
     { "labels", 3, "label[0]=6", REFUSED, UNSOUND },
+    { "labels", 0,
+      "distinct#5 distinct[0]=0 distinct[1]=1 distinct[2]=2 distinct[3]=3 "
+      "distinct[4]=4",
+      REFUSED, UNSOUND },
 };
 
 Test(slips_output, every_wrong_list_of_labels_is_refused)
@@ -337,6 +341,12 @@ static const slip_t leases[] = {
       "output: lease of batch 0: it returns rows that were not lent" },
     { "lease", 3, "twice", REFUSED,
       "output: lease of batch 3: it returns rows that were not lent" },
+    { "lease", 1, "batch=2", REFUSED,
+      "output: the rows returned after 2 batches, but the gradients of 1 were "
+      "sent" },
+    { "lease", 2, "batch=1", REFUSED,
+      "output: the rows returned after 1 batches, but the gradients of 2 were "
+      "sent" },
 };
 
 Test(slips_output, every_wrong_lease_is_refused)
@@ -376,6 +386,54 @@ Test(slips_output, batches_beyond_the_window_are_refused)
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
     cr_expect_str_eq(probe.error.text, "output: batch 7 is beyond the window");
+}
+
+static uint64_t updated[2];
+static uint32_t updates;
+
+static skn_status_t
+start_with_the_second(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = post_lease(actor, 0, error);
+    for (batch = 2; batch-- > 0 && status == SKN_OK;)
+        status = post_batch(actor, SKN_PURPOSE_TRAIN, error);
+    return status;
+}
+
+static skn_status_t
+note_gradient(skn_actor_t *actor, const skn_schema_t *schema,
+              const void *message, skn_error_t *error)
+{
+    const skn_gradient_t *gradient = message;
+    if (schema != &skn_gradient_schema)
+        return react(actor, schema, message, error);
+    cr_assert_lt(updates, 2);
+    updated[updates++] = gradient->batch;
+    if (updates == 2)
+        skn_actor_finish(actor);
+    return post_lease(actor, updates, error);
+}
+
+Test(slips_output, a_batch_that_comes_too_early_waits_for_the_one_before)
+{
+    probe.start = start_with_the_second;
+    probe.react = note_gradient;
+    probe_option("window", "2");
+    probe_option("order", "free");
+    probe_run_well();
+    cr_assert_eq(updates, 2);
+    cr_expect_eq(updated[0], 0);
+    cr_expect_eq(updated[1], 1);
+}
+
+Test(slips_output, rows_that_are_not_in_the_tree_are_refused)
+{
+    probe_option("reduction", "fixed");
+    probe_option("leaves", "5");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
+    cr_expect_str_eq(probe.error.text,
+                     "output: rows 0 to 6 are not leaves of a tree of 5");
 }
 
 Test(slips_output, shards_that_normalise_refuse_the_fixed_tree)

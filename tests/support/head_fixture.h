@@ -335,6 +335,7 @@ merge_down(shard_t *shard, uint32_t shards, const problem_t *problem,
     const void *part[HEAD_SHARDS_MAX], *partition[HEAD_SHARDS_MAX];
     float *open = malloc(cells * sizeof(float)); /* every ReLU is open */
     skn_activation_t activation = { .rows = problem->rows,
+                                    .columns = problem->hidden,
                                     .value = { open, cells } };
     skn_error_t error = { 0 };
     for (size_t k = 0; k < cells; k++)

@@ -286,6 +286,8 @@ resolve_hidden(const skn_plan_t *plan, const skn_model_t *model,
         note(part, "dropout", why);
     }
     int64_t most = layer->units / SLICE_COLUMNS_MIN;
+    if (most > SKN_SHARD_MAX)
+        most = SKN_SHARD_MAX;
     if (plan->units < most)
         skn_why(why, "one for each core");
     else

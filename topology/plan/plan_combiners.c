@@ -10,6 +10,7 @@
  * sends its own. With reduction `fast` each of these senders is a leaf of the
  * tree in which the parts are merged; with `fixed`, leaves are blocks of rows.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 
 #include "actors/protocol/block.h"
@@ -185,6 +186,7 @@ skn_wire_senders(wire_t *wire, uint32_t layer)
     const skn_plan_t *plan = wire->plan;
     skn_plan_names_t *names = wire->names;
     uint32_t shards = shards_of(&wire->model->layers[layer]), count = 0;
+    assert(shards <= SKN_SHARD_MAX);
     names->at[0] = wire->stem[layer];
     names->at[1] = NULL;
     if (skn_plan_senders(plan, layer) == shards)

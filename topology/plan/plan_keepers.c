@@ -13,6 +13,7 @@
  * leave are not in it: their keepers receive nothing, and send the files that
  * they have of the checkpoint from which the run continues.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "topology/plan/plan_internal.h"
@@ -130,6 +131,7 @@ pipe_parts(wire_t *wire, const char *message)
 {
     uint64_t bounds[SKN_CLUSTER_NODES_MAX + 1];
     uint32_t nodes = wire->plan->node_count;
+    assert(nodes <= SKN_CLUSTER_NODES_MAX);
     for (uint32_t k = 0; k <= nodes; k++)
         bounds[k] = k;
     skn_draft_pipe_t pipe = { .from = all,

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "actors/protocol/data.h"
@@ -42,6 +43,7 @@ take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
            const char *path)
 {
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    assert(data->note_count + 3 <= SKN_PLAN_NOTES_MAX);
     if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))
         data->note_count++;
     if (skn_dataset_note_unread(info, path, &data->note[data->note_count]))
@@ -234,6 +236,10 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         plan->total_batches = (uint64_t)model->train.max_batches;
     if (plan->node_count > 0)
         skn_plan_deal_weights(plan);
+    for (size_t k = 0; k < model->layer_count; k++)
+        assert(skn_plan_first(plan, k, 0) == 0 &&
+               skn_plan_first(plan, k, shards_of(&layers[k])) ==
+                   skn_plan_outputs(plan, k));
     resolve_offload(plan, model, memory_bytes);
     status = skn_plan_check_nodes(plan, error);
     return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;

@@ -7,6 +7,8 @@
  * (plan_weights.c); hidden units too, if these weights differ, and evenly
  * otherwise.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "actors/protocol/block.h"
 #include "actors/protocol/slicing.h"
 #include "topology/plan/plan_internal.h"
@@ -76,6 +78,7 @@ skn_plan_seat(const skn_plan_t *plan, size_t layer, uint32_t shard)
            core >= plan->nodes[seat.node].units)
         core -= plan->nodes[seat.node++].units;
     const skn_model_cores_t *cores = skn_plan_cores(plan->model, seat.node);
+    assert(cores->count == 0 || core < cores->count);
     seat.core = cores->count > 0 ? (int)cores->list[core] : (int)core;
     return seat;
 }

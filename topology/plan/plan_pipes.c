@@ -12,10 +12,12 @@
  * Further hidden layers are dense.* between embedding and output. The parts
  * that output and dense shards of one node send down may pass a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_internal.h"
 
-/* A list of stems for a pipe's end. */
+/* A list of stems for a pipe's end, which ends with NULL. */
 typedef struct ends {
     const char *name[70];
     uint32_t count;
@@ -24,6 +26,7 @@ typedef struct ends {
 static void
 end_add(ends_t *ends, const char *name)
 {
+    assert(ends->count + 1 < sizeof(ends->name) / sizeof(ends->name[0]));
     ends->name[ends->count++] = name;
 }
 
@@ -90,6 +93,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
     uint32_t shards = shards_of(below);
     uint64_t bounds[SKN_SHARD_MAX + 1];
     ends_t to = { 0 };
+    assert(shards <= SKN_SHARD_MAX);
     skn_wire_combiner_pipes(wire, upper, message, shards);
     end_add(&to, wire->stem[upper - 1]);
     for (uint32_t k = 0; k <= shards; k++)

@@ -6,6 +6,8 @@
  * pass its link. The rows that one node cannot take go to the others, by their
  * speed.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_internal.h"
 
@@ -49,6 +51,7 @@ shards_before(const skn_plan_t *plan, uint32_t shards, uint64_t core)
 uint64_t
 skn_plan_weight_before(const skn_plan_t *plan, uint32_t shards, uint32_t shard)
 {
+    assert(shard <= shards && plan->units > 0);
     uint64_t sum = 0, core = 0;
     for (uint32_t n = 0; n < plan->node_count; n++) {
         uint64_t first = shards_before(plan, shards, core);

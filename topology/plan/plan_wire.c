@@ -2,6 +2,7 @@
  * actors and options. The actors are in plan_course.c and plan_layers.c, the
  * pipes in plan_pipes.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "actors/protocol/block.h"
@@ -58,6 +59,7 @@ skn_model_copies_parts(const skn_model_t *model)
 static void
 name_layers(wire_t *wire)
 {
+    assert(wire->layer_count <= sizeof(wire->stem) / sizeof(wire->stem[0]));
     for (uint32_t k = 0; k < wire->layer_count; k++) {
         const skn_model_layer_t *layer = &wire->model->layers[k];
         bool last = k + 1 == wire->layer_count;

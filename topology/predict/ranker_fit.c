@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/ranker_fit.h"
 
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -104,6 +105,8 @@ lay_out_all(skn_ranker_grove_t *grove, skn_error_t *error)
         grove->ready[grove->ready_count++] =
             lay_out(grove, t, 0, grove->label_count, UINT32_MAX);
     }
+    assert(grove->group_count == groups * trees &&
+           grove->node_count == nodes * trees);
     grove->left = grove->group_count;
     ranker->node_count = grove->node_count;
     return SKN_OK;
@@ -131,6 +134,7 @@ skn_ranker_offer(skn_ranker_grove_t *grove, const skn_ranker_group_t *group)
     (void)pthread_mutex_lock(&grove->mutex);
     grove->ready[grove->ready_count++] = group->below[1];
     grove->ready[grove->ready_count++] = group->below[0];
+    assert(grove->ready_count <= grove->group_count);
     (void)pthread_cond_broadcast(&grove->changed);
     (void)pthread_mutex_unlock(&grove->mutex);
 }
@@ -139,6 +143,7 @@ static void
 conclude(skn_ranker_grove_t *grove, bool good)
 {
     (void)pthread_mutex_lock(&grove->mutex);
+    assert(grove->left > 0);
     grove->left--;
     grove->failed = grove->failed || !good;
     if (grove->left == 0 || grove->failed)
@@ -199,6 +204,7 @@ gather(skn_ranker_grove_t *grove)
             }
             from += count;
         }
+        assert(from == group->count);
         free(group->feature);
         free(group->weight);
         group->feature = NULL;

@@ -121,6 +121,7 @@ build_graph(const skn_spec_t *spec, graph_t *graph)
     for (uint32_t k = 2; k < graph->node_count + 2; k++)
         graph->start[k] += graph->start[k - 1];
     each_edge(spec, graph, put_edge);
+    assert(graph->start[graph->node_count] == edge_count);
     return true;
 }
 
@@ -138,6 +139,7 @@ close_component(graph_t *graph, uint32_t node, uint32_t *stacked)
 {
     uint32_t member = NONE;
     while (member != node) {
+        assert(*stacked > 0);
         member = graph->stack[--*stacked];
         graph->on_stack[member] = 0;
         graph->component[member] = graph->component_count;
@@ -371,6 +373,7 @@ list_ends(const skn_spec_t *spec, bool senders, end_t *ends)
         for (uint32_t k = 0; k < actor_count; k++)
             ends[count++] = (end_t){ actors[k], pipe->schema->id, p };
     }
+    assert(count <= spec->end_count);
     qsort(ends, count, sizeof(*ends), compare_ends);
     return count;
 }
@@ -452,7 +455,7 @@ static uint32_t
 need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     for (uint32_t k = 0; kind && kind->needs && kind->needs[k]; k++)
-        if (kind->needs[k] == schema)
+        if (kind->needs[k]->id == schema->id)
             return 1u << k;
     return 0;
 }

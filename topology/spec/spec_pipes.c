@@ -213,7 +213,7 @@ check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
     bool is_gathered = skn_collect_parts(pipe->collect);
     if (!gathers)
         return SKN_OK;
-    while (*gathers && *gathers != pipe->schema)
+    while (*gathers && (*gathers)->id != pipe->schema->id)
         gathers++;
     if (is_gathered == (*gathers != NULL))
         return SKN_OK;

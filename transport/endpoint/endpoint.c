@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/endpoint/endpoint.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ skn_source_ready(skn_endpoint_t *endpoint, endpoint_source_t *source)
     if (source->ready)
         return;
     source->ready = true;
+    assert(endpoint->ring_count < endpoint->ring_room);
     endpoint->ring[(endpoint->ring_first + endpoint->ring_count++) %
                    endpoint->ring_room] = source;
 }

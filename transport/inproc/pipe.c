@@ -47,6 +47,9 @@ struct skn_outlet {
 
 #define WAIT_INBOXES_MAX 4
 
+_Static_assert(sizeof(skn_parcel_t) <= 24,
+               "a ZeroMQ message holds a parcel without an allocation");
+
 void *
 skn_context_new(uint32_t socket_count, skn_error_t *error)
 {

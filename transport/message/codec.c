@@ -297,6 +297,9 @@ fill(const skn_schema_t *schema, const skn_frame_t *frame,
             status = fill_number(schema, field, value, message, error);
         } else {
             skn_frame_t run = frame[run_frame++];
+            assert(header->coded[k] ||
+                   run.bytes == skn_field_run(field, message).count *
+                                    skn_field_item_bytes(field->kind));
             if (run.bytes > 0 && !header->coded[k])
                 memcpy(skn_field_run(field, message).at, run.at, run.bytes);
         }

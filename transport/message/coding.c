@@ -165,6 +165,8 @@ write_run(const skn_schema_t *schema, const skn_field_t *field,
     } else {
         bytes = skn_numbers_write(coded->kind, run.at, run.count, to);
     }
+    /* A frame as long as its items would be read as the items themselves. */
+    assert(bytes == 0 || bytes < run.count * ITEM_BYTES);
     if (bytes > 0)
         *frame = (skn_frame_t){ to, bytes };
     return SKN_OK;
@@ -200,6 +202,7 @@ skn_coding_encode(const skn_schema_t *schema, const void *message,
             to += frame->bytes;
         frame += skn_field_item_bytes(field->kind) > 0;
     }
+    assert((size_t)(to - coder->room) <= coder->room_bytes);
     if (status == SKN_OK)
         *wire = whole;
     return status;

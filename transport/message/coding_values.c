@@ -31,6 +31,7 @@ static size_t
 piece_bytes(skn_coding_t coding, size_t n)
 {
     static const uint8_t halves[] = { 8, 4, 2, 1 };
+    _Static_assert(sizeof(halves) == SKN_CODING_COUNT, "one for each coding");
     return (n * halves[coding] + 1) / 2;
 }
 
@@ -218,6 +219,7 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
     skn_noise_t noise = { .key = key, .stream = stream };
     uint8_t *bits = to + VALUE_FORM_BYTES, *at = bits;
     size_t bytes = dense_bytes(coding, rows);
+    const float *end = x + count;
     sparse = sparse &&
              leaves_zeros_out(kernels, coding, rows, x, count, bits, &bytes);
     if (bytes + VALUE_FORM_BYTES >= count * sizeof(*x))
@@ -234,7 +236,7 @@ skn_values_write(const skn_kernels_t *kernels, skn_coding_t coding, bool sparse,
         bits += bits_bytes(length);
         x += length;
     }
-    assert((size_t)(at - to) == bytes + VALUE_FORM_BYTES);
+    assert(x == end && (size_t)(at - to) == bytes + VALUE_FORM_BYTES);
     return bytes + VALUE_FORM_BYTES;
 }
 
@@ -344,6 +346,7 @@ skn_values_read(const skn_kernels_t *kernels, bool sparse,
     rest.raise = sparse && form != SKN_CODING_F32;
     skn_coded_rows_t rows = rows_needed(rest.coding, bitmap, all_rows, count);
     const uint8_t *bits = NULL;
+    const float *end = x + count;
     if (bitmap && !(bits = take(&rest, all_bits_bytes(&rows))))
         return false;
     EACH_ROW(&rows, row, place)
@@ -354,5 +357,6 @@ skn_values_read(const skn_kernels_t *kernels, bool sparse,
         bits = bitmap ? bits + bits_bytes(length) : NULL;
         x += length;
     }
+    assert(x == end);
     return rest.at == rest.end;
 }

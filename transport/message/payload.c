@@ -170,6 +170,8 @@ take_idle(skn_pool_t *pool, uint32_t size_class)
 {
     skn_payload_t *payload = pool->idle[size_class];
     if (payload) {
+        assert(payload->size_class == size_class &&
+               pool->counts.idle_bytes >= class_bytes(size_class));
         pool->idle[size_class] = payload->next;
         pool->counts.idle_bytes -= class_bytes(size_class);
     }
@@ -223,11 +225,13 @@ skn_pool_destroy(skn_pool_t **pool_at)
         while ((payload = take_idle(pool, size_class)))
             block_free(payload);
     }
+    assert(pool->counts.idle_bytes == 0);
     /* From here on the threads that drop payloads free them; see free_late. */
     skn_payload_t *payload = atomic_exchange_explicit(&pool->returned, &closed,
                                                       memory_order_acq_rel);
     while (payload) {
         skn_payload_t *next = payload->next;
+        assert(pool->counts.out > 0);
         block_free(payload);
         pool->counts.out--;
         payload = next;
@@ -256,8 +260,10 @@ round_up(size_t bytes)
            ~(size_t)(SKN_RUN_ALIGN_BYTES - 1);
 }
 
-/* Computes the bytes of a payload with room for `counts`. They cannot overflow:
- * 32 fields of at most 2^30 items of 8 bytes. */
+_Static_assert(SIZE_MAX / SKN_FIELDS_MAX / 2 > SKN_RUN_MAX * sizeof(uint64_t),
+               "the bytes of a payload fit a size_t");
+
+/* Computes the bytes of a payload with room for `counts`. */
 static skn_status_t
 measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
         skn_error_t *error)
@@ -313,6 +319,8 @@ lay_out(const skn_schema_t *schema, const size_t *counts, char *message)
         skn_field_set(field, message, &at, sizeof(at));
         at += letters + 1;
     }
+    const skn_payload_t *payload = skn_payload_of(message);
+    assert((size_t)(at - (const char *)payload) == payload->used_bytes);
 }
 
 /* A block of `size_class`: an idle one, a returned one, or a new one. */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tunnel/tunnels.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -350,6 +351,7 @@ add_all(skn_tunnels_t *tunnels)
     }
     for (size_t k = 0; k < tunnels->passage_max; k++)
         add_passage(tunnels, &tunnels->passage[k], &count);
+    assert(count <= skn_tunnels_polled_max(tunnels));
     return count;
 }
 

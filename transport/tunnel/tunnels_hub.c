@@ -6,6 +6,7 @@
  * once, and is sent to two nodes of the run, so that a connection that has one
  * may join its end; the bytes are opaque.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,7 @@ meet(skn_tunnels_t *tunnels, passage_t *passage, const uint8_t *token)
         break;
     }
     passage_t *first = &tunnels->passage[other];
+    assert(first != passage && first->state == PASSAGE_MEETING);
     int descriptor = first->descriptor;
     passage->relays =
         passage->node == tunnels->node && first->node == tunnels->node;
@@ -210,6 +212,7 @@ set_here(skn_tunnels_t *tunnels, uint32_t node, bool here)
         return;
     place->here = here;
     (void)pthread_mutex_lock(&tunnels->lock);
+    assert(here || tunnels->here_count > 0);
     tunnels->here_count += here ? 1u : UINT32_MAX; /* -1 */
     (void)pthread_mutex_unlock(&tunnels->lock);
 }

@@ -44,6 +44,14 @@ definition(const plan_t *plan, uint64_t batch)
     return seen > floor ? seen : floor;
 }
 
+static void
+come_back(skn_turns_t *turns, uint64_t applied)
+{
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_turns_rows_back(turns, applied, "shard", &error), SKN_OK,
+                 "%s", error.text);
+}
+
 /* Batches are issued while fewer than `window` are unapplied (and a marker
  * waits for all); inputs, gradients and rows come late, at random. */
 static void
@@ -64,7 +72,7 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
             landed++;
         if (away && oracle_next(&random) % 2) {
             back = turns.updates;
-            skn_turns_rows_back(&turns, back);
+            come_back(&turns, back);
             away = false;
         }
         if (turns.forwards < issued &&
@@ -139,7 +147,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
     size_t used = 0;
     skn_turns_t turns;
     skn_turns_init(&turns, 2, false);
-    skn_turns_rows_back(&turns, 0);
+    come_back(&turns, 0);
     while (turns.updates < 5) {
         char *word = got + used;
         /* Everything that can be here is here: nothing is late. */
@@ -156,7 +164,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
             (void)snprintf(word, sizeof(got) - used, "U%u ",
                            (unsigned)turns.updates);
             skn_turns_update_sent(&turns);
-            skn_turns_rows_back(&turns, turns.updates);
+            come_back(&turns, turns.updates);
         }
         used += strlen(word);
     }
@@ -169,7 +177,7 @@ Test(turns, nothing_runs_while_the_rows_are_away)
     skn_turns_init(&turns, 4, false);
     cr_expect(!skn_turns_forward_allowed(&turns, 0), "before the first lease");
     cr_expect(!skn_turns_may_rank(&turns, 0));
-    skn_turns_rows_back(&turns, 0);
+    come_back(&turns, 0);
     cr_expect(skn_turns_forward_allowed(&turns, 0));
     cr_expect(skn_turns_may_rank(&turns, 0));
     cr_expect(!skn_turns_may_rank(&turns, 1), "batch 0 is not applied");
@@ -186,7 +194,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
 {
     skn_turns_t turns;
     skn_turns_init(&turns, 4, false);
-    skn_turns_rows_back(&turns, 10);
+    come_back(&turns, 10);
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);
     cr_expect(!skn_turns_update_allowed(&turns, 99));
@@ -194,7 +202,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
     for (uint64_t batch = 10; batch <= 11; batch++) {
         cr_expect(skn_turns_update_allowed(&turns, 99));
         skn_turns_update_sent(&turns);
-        skn_turns_rows_back(&turns, batch + 1);
+        come_back(&turns, batch + 1);
     }
     cr_expect(!skn_turns_update_allowed(&turns, 99), "there is no batch 12");
 }
@@ -203,11 +211,30 @@ Test(turns, a_resumed_run_starts_at_its_batch)
 {
     skn_turns_t turns;
     skn_turns_init(&turns, 3, false);
-    skn_turns_rows_back(&turns, 100);
+    come_back(&turns, 100);
     for (uint64_t batch = 100; batch < 103; batch++) {
         cr_expect(skn_turns_forward_allowed(&turns, 100));
         skn_turns_forward_done(&turns);
     }
     cr_expect(!skn_turns_forward_allowed(&turns, 100), "it must see 100");
     cr_expect(skn_turns_update_allowed(&turns, 200));
+}
+
+Test(turns, rows_of_other_batches_than_were_sent_are_refused)
+{
+    static const uint64_t wrong[] = { 0, 6, 8, 1000 };
+    skn_turns_t turns;
+    skn_turns_init(&turns, 3, false);
+    come_back(&turns, 6);
+    skn_turns_forward_done(&turns);
+    skn_turns_forward_done(&turns);
+    skn_turns_update_sent(&turns);
+    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+        skn_error_t error = { 0 };
+        cr_expect_eq(skn_turns_rows_back(&turns, wrong[k], "shard", &error),
+                     SKN_BAD_MESSAGE);
+        cr_expect(!turns.rows_here);
+    }
+    come_back(&turns, 7);
+    cr_expect(turns.rows_here);
 }

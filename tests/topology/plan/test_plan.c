@@ -750,6 +750,15 @@ Test(plan, what_the_data_lack_is_reported)
     skn_model_destroy(&model);
 }
 
+Test(plan, a_layer_has_no_more_shards_than_a_layer_may_have)
+{
+    write_data(100, 20, 50, 1);
+    skn_model_t *model = model_of(", units: 65536", "", "");
+    (void)plan_of(model, 4096);
+    cr_expect_eq(model->layers[0].shards, SKN_SHARD_MAX);
+    skn_model_destroy(&model);
+}
+
 Test(plan, facts_of_the_data_are_those_of_the_file)
 {
     FILE *out = fopen(file, "w");

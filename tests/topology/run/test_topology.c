@@ -96,6 +96,41 @@ Test(topology, a_topology_can_be_destroyed_while_it_runs)
     skn_topology_destroy(&topology);
 }
 
+/* --- plug-ins that share a message ---------------------------------------- */
+
+/* stranger: a sink that was compiled on its own, with its own copy of the
+ * schema. */
+typedef token_t copied_t;
+SKN_MESSAGE_SCHEMA(copied, "token", 1000, FIELDS_token, "travels")
+
+static const skn_handler_t stranger_handlers[] = {
+    { &copied_schema, sink_token, NULL },
+    { 0 },
+};
+static const skn_kind_t stranger = { .name = "stranger",
+                                     .options = flow_options,
+                                     .handlers = stranger_handlers };
+static const skn_kind_t *const shared_kinds[] = { &maker, &stranger, NULL };
+
+Test(topology, two_plug_ins_can_each_have_a_copy_of_the_schema)
+{
+    skn_topology_t *topology =
+        skn_topology_new("skein: 1\n"
+                         "topology:\n"
+                         "  name: t\n"
+                         "  actors:\n"
+                         "    - { name: a, kind: maker, options: { n: 100 } }\n"
+                         "    - { name: b, kind: stranger }\n"
+                         "  pipes:\n"
+                         "    - { from: a, to: b, message: token }\n",
+                         "test.yaml", shared_kinds, &error);
+    cr_assert(topology, "%s", error.text);
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    cr_expect_eq(skn_topology_wait(topology, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(flow_logs[1].count, 100);
+    skn_topology_destroy(&topology);
+}
+
 /* --- stops ---------------------------------------------------------------- */
 
 /* endless: tells of each turn until it is to stop. */

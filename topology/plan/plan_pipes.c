@@ -12,6 +12,8 @@
  * Further hidden layers are dense.* between embedding and output. The parts
  * that output and dense shards of one node send down may pass a combiner.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_internal.h"
 
@@ -24,6 +26,7 @@ typedef struct ends {
 static void
 end_add(ends_t *ends, const char *name)
 {
+    assert(ends->count < sizeof(ends->name) / sizeof(ends->name[0]));
     ends->name[ends->count++] = name;
 }
 

@@ -4,8 +4,10 @@
  *     keeper ──fetch (a rectangle of a piece)──▶ a keeper that has the file
  *     keeper ◀─fetched (its bytes, a hash) ───── or why not: the next is asked
  *
- * Local parts are copied at once. Each part has at most SKN_PART_BYTES, and
- * many may be in flight: a counter tells the caller how many are still to come.
+ * It gets parts: the restorer passes them to owners, the gatherer makes whole
+ * files of them. Local parts are copied at once. Each part has at most
+ * SKN_PART_BYTES, and many may be in flight: a counter tells the caller how
+ * many are still to come.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_CHECKPOINTS_FETCHER_H
 #define ACTORS_CHECKPOINTS_FETCHER_H

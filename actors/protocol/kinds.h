@@ -1,23 +1,21 @@
-/* kinds.h - the built-in kinds of actors.
+/* kinds.h - lists the built-in kinds of actors, and declares their tables.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_KINDS_H
 #define ACTORS_PROTOCOL_KINDS_H
 
 #include "skein/actor.h"
 
-extern const skn_kind_t skn_source;
-extern const skn_kind_t skn_reader;
-extern const skn_kind_t skn_embedding;
-extern const skn_kind_t skn_dense;
-extern const skn_kind_t skn_output;
-extern const skn_kind_t skn_combiner;
-extern const skn_kind_t skn_updater;
-extern const skn_kind_t skn_table_builder;
-extern const skn_kind_t skn_evaluator;
-extern const skn_kind_t skn_keeper;
-extern const skn_kind_t skn_course;
+/* clang-format off */
+/* K(name) of every built-in kind: skn_source, ... */
+#define SKN_BUILTIN_KINDS(K)                                                   \
+    K(source) K(reader) K(embedding) K(dense) K(output) K(combiner)            \
+    K(updater) K(table_builder) K(evaluator) K(keeper) K(course)
+/* clang-format on */
 
-/* All built-in kinds; ends with NULL. */
+#define SKN_KIND_DECLARE(name) extern const skn_kind_t skn_##name;
+SKN_BUILTIN_KINDS(SKN_KIND_DECLARE)
+
+/* All of them, in this order; ends with NULL. */
 extern const skn_kind_t *const skn_kinds[];
 
 #endif

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_examine.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -45,6 +46,7 @@ add(examination_t *examination, const char *name, cli_health_t health,
 {
     cli_finding_t *finding = &examination->findings[examination->count];
     va_list arguments;
+    assert(examination->count < CLI_FINDINGS_MAX);
     examination->count++;
     finding->name = name;
     finding->health = health;

@@ -8,7 +8,7 @@
  * cli/elastic/coordinator.c and cli/member/member.c do, in a simulated world:
  * members die (some with their disks), come back, stop and continue, leave
  * (one, several or all at once, with their disks), lose lines in one direction
- * or both, find disks full; the coordinator dies between any two of its orders,
+ * or both, find disks full; the coordinator dies between any two of its duties,
  * or because its journal cannot be written, and comes back with the journal.
  * After `heal_ns` no more faults occur, except that in some worlds two members
  * never reach each other again. Checked in every step: only one generation
@@ -132,13 +132,13 @@ begin_worker(world_t *world, uint32_t number, uint64_t generation)
 }
 
 static void
-obey(world_t *world, uint32_t number, const message_t *order)
+obey(world_t *world, uint32_t number, const message_t *received)
 {
     member_t *member = &world->member[number];
-    const skn_duty_t *duty = &order->duty;
+    const skn_duty_t *duty = &received->duty;
     message_t *message;
-    if (order->heard) {
-        uint64_t lease_ns = order->sent_ns + SKN_MEMBER_LEASE_MS * MS;
+    if (received->heard) {
+        uint64_t lease_ns = received->sent_ns + SKN_MEMBER_LEASE_MS * MS;
         if (lease_ns > member->lease_ns)
             member->lease_ns = lease_ns;
         return;

@@ -56,7 +56,7 @@ choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
                           "parts are missing");
 }
 
-/* A run of `count` members, its clock, and the orders of the last step. */
+/* A run of `count` members, its clock, and the duties of the last step. */
 typedef struct play {
     skn_membership_t *membership;
     held_t held;
@@ -99,7 +99,7 @@ open_play(play_t *play, uint32_t count, uint32_t least, uint64_t generation,
     open_play_of(play, count, least, generation, members, false);
 }
 
-/* Takes the orders; members that are here carry them out at once. */
+/* Takes the duties; members that are here carry them out at once. */
 static inline void
 obey(play_t *play)
 {
@@ -138,7 +138,7 @@ was_told(const play_t *play, const char *text)
     return false;
 }
 
-/* `ms` pass, in steps; members that are here send pulses. The orders of all
+/* `ms` pass, in steps; members that are here send pulses. The duties of all
  * steps are kept. */
 static inline void
 pass(play_t *play, uint64_t ms, uint64_t batch)

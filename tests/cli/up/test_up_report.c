@@ -65,7 +65,7 @@ Test(up_report, a_table_a_node_in_their_order_and_one_verdict,
     cr_expect(take(1, event_of("b", 9)));
     cr_expect(take(0, event_of("a", 3)));
     cr_expect_not(take(0, "{\"event\":\"epoch\"}"));
-    cli_up_report_print(&report);
+    cli_up_report_print(&report, false);
     cli_up_report_close(&report);
     (void)fflush(stdout);
     FILE *out = cr_get_redirected_stdout();
@@ -84,7 +84,7 @@ Test(up_report, as_events_they_pass_and_the_verdict_is_one,
     char text[8192] = "";
     cr_assert_eq(cli_up_report_open(&report, &call, &error), SKN_OK);
     cr_expect(take(0, event_of("a", 9)));
-    cli_up_report_print(&report);
+    cli_up_report_print(&report, false);
     cli_up_report_close(&report);
     (void)fflush(stdout);
     text[fread(text, 1, sizeof(text) - 1, cr_get_redirected_stdout())] = '\0';

@@ -126,14 +126,14 @@ Test(membership, another_incarnation_means_that_the_first_has_died)
     skn_membership_destroy(&play.membership);
 }
 
-/* What orders to end say, where survivors may keep what they have. */
+/* What duties to end say, where survivors may keep what they have. */
 static bool
 salvages(play_t *play)
 {
     for (size_t k = 0; k < play->duty_count; k++)
         if (play->duty[k].kind == SKN_DUTY_ABORT)
             return play->duty[k].salvage;
-    cr_assert_fail("no order to end");
+    cr_assert_fail("no duty to end");
     return false;
 }
 
@@ -283,7 +283,7 @@ Test(membership, a_member_that_is_spared_is_wanted_when_another_dies)
     skn_membership_destroy(&play.membership);
 }
 
-/* Its lead lost the order to begin, and the one to pause came before it was
+/* Its lead lost the message to begin, and the one to pause came before it was
  * said again: a run stood still for ever (sim_membership, seed 1876). */
 Test(membership, a_member_that_begins_while_others_pause_is_told_to_pause)
 {

@@ -49,16 +49,26 @@ Test(again, the_folder_of_the_run_where_no_path_was_given)
 {
     cli_call_t call = { .verb = &verb,
                         .program = "skein",
-                        .operands = { "m.yaml" },
+                        .operands = { "/dev/null" },
                         .operand_count = 1 };
     expect(&call, "runs/m-1",
-           "skein train m.yaml -o checkpoint.path=runs/m-1 "
+           "skein train /dev/null -o checkpoint.path=runs/m-1 "
            "--resume\n");
-    expect(&call, "runs/a #1",
-           "skein train m.yaml -o 'checkpoint.path=\"runs/a #1\"' --resume\n");
+    expect(
+        &call, "runs/a #1",
+        "skein train /dev/null -o 'checkpoint.path=\"runs/a #1\"' --resume\n");
     expect(&call, "runs/\x7f",
-           "skein train m.yaml -o 'checkpoint.path=\"runs/\\x7f\"' "
+           "skein train /dev/null -o 'checkpoint.path=\"runs/\\x7f\"' "
            "--resume\n");
     call.operands[0] = "-"; /* which cannot be read again */
+    expect(&call, "runs/m-1", "skein train runs/m-1 --resume\n");
+}
+
+Test(again, the_folder_alone_where_the_model_file_is_gone)
+{
+    cli_call_t call = { .verb = &verb,
+                        .program = "skein",
+                        .operands = { "/nowhere/m.yaml" },
+                        .operand_count = 1 };
     expect(&call, "runs/m-1", "skein train runs/m-1 --resume\n");
 }

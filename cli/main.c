@@ -1,6 +1,7 @@
 /* main.c - the `skein` command: finds the verb, reads its options, exits.
  *
- * Exit codes are those of the statuses in skein/error.h (sysexits.h).
+ * Exit codes are those of the statuses in skein/error.h (sysexits.h, and
+ * 79 if training diverged).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>

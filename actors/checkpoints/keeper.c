@@ -472,7 +472,7 @@ static skn_status_t
 keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     skn_keeper_t *keeper = state;
-    uint32_t owners = skn_actor_receivers(actor, &skn_restored_schema);
+    uint32_t restored_owners = skn_actor_receivers(actor, &skn_restored_schema);
     uint32_t senders = (uint32_t)skn_actor_option_int(actor, "owners");
     keeper->generation = (uint64_t)skn_actor_option_int(actor, "generation");
     keeper->checkpoints_max = (uint32_t)skn_actor_option_int(actor, "keep");
@@ -480,7 +480,7 @@ keeper_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (status == SKN_OK && senders > 0)
         status = skn_state_receiver_open(&keeper->receiver, senders, error);
     if (status == SKN_OK)
-        status = skn_restorer_open(&keeper->restorer, owners, error);
+        status = skn_restorer_open(&keeper->restorer, restored_owners, error);
     keeper->restorer.must_wait = true;
     return status == SKN_OK && skn_keeper_leads(keeper)
                ? lead_open(actor, keeper, error)

@@ -178,15 +178,15 @@ skn_restorer_send(skn_restorer_t *restorer, skn_actor_t *actor, bool *idle,
 {
     uint32_t owners = restorer->owners;
     *idle = *over = false;
-    assert(restorer->begun <= restorer->complete &&
+    assert(restorer->released <= restorer->complete &&
            restorer->complete <= owners);
-    if (restorer->complete == owners && restorer->begun < owners &&
+    if (restorer->complete == owners && restorer->released < owners &&
         !restorer->must_wait) {
-        skn_restored_t word = { .owner = restorer->begun++,
+        skn_restored_t word = { .owner = restorer->released++,
                                 .batch = restorer->fetcher.batch,
                                 .begun = restorer->fetcher.checkpoint != NULL,
                                 .begin = 1 };
-        *over = restorer->begun == owners;
+        *over = restorer->released == owners;
         return skn_actor_send(actor, &skn_restored_schema, &word, error);
     }
     bool room = restorer->ready && restorer->fetcher.count < FLIGHT_MAX;

@@ -35,8 +35,8 @@ typedef struct skn_restorer {
     bool must_wait;          /* others lack their state: begin later */
     skn_request_t *requests; /* [owners] */
     uint32_t owners, complete;
-    uint32_t next;  /* the owner whose turn it is */
-    uint32_t begun; /* owners that were told to begin */
+    uint32_t next;     /* the owner whose turn it is */
+    uint32_t released; /* owners that were told to begin */
 } skn_restorer_t;
 
 /* SKN_NO_MEMORY. Closed by skn_restorer_close, also after a failure. */

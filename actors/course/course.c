@@ -4,9 +4,9 @@
  *     SPAN ─reached─▶ ─┬─ end of epoch ─▶ EVALUATE... ─▶ ─┬─▶ SAVE ─▶ SPAN
  *                      └─ checkpoint is due ──────────────┘      └─▶ END
  *
- * Between spans the window is empty: every number reported here covers all
- * batches below `batch`. Times come from clock messages; evaluations are
- * subtracted.
+ * EVALUATE and SAVE are left out where they are not due. Between spans the
+ * window is empty: every number reported here covers all batches below `batch`.
+ * Times come from clock messages; evaluations are subtracted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <string.h>
@@ -224,11 +224,11 @@ epoch_is_whole(const course_t *course)
             progress->batch >= course->total_batches);
 }
 
-/* All owners have their state. If other nodes have it than before, each part
- * gets its copies again before training continues; at the end of a run the save
- * that is due does this. */
+/* All owners have their state. If the nodes have changed, the checkpoint is
+ * written again before training continues, so that each part has its copies; at
+ * the end of a run the save that is due does this. */
 static skn_status_t
-on_restored(skn_actor_t *actor, course_t *course, skn_error_t *error)
+begin_after_restore(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     const skn_progress_t *progress = &course->progress;
     course->restoring = false;
@@ -248,7 +248,7 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     const skn_saved_t *saved = message;
     skn_status_t status = SKN_OK;
     if (course->restoring)
-        return on_restored(actor, course, error);
+        return begin_after_restore(actor, course, error);
     if (!course->saving || saved->batch != course->progress.batch)
         return unasked(actor, "a checkpoint of batch", saved->batch, error);
     course->saving = skn_actor_set_saving(actor, false);

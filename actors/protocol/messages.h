@@ -252,7 +252,9 @@ typedef enum skn_purpose {
 
 #define SKN_FIELDS_saved(F, M)                                                 \
     F(M, u64, batch, UINT64_MAX, "batches applied")                            \
-    F(M, str, path, SKN_TEXT_MAX, "the checkpoint's folder")                   \
+    F(M, str, path, SKN_TEXT_MAX,                                              \
+      "the checkpoint's folder; empty: it could not be written, or, before "   \
+      "training, all owners have their state")                                 \
     F(M, str, weights_sha256, 64, "hash of the master weights")                \
     F(M, u32, ledger, 1, "1: `lost` and `applied_twice` are known")            \
     F(M, u64, lost, UINT64_MAX, "(batch, block) pairs that were not applied")  \
@@ -374,7 +376,7 @@ typedef enum skn_keeping {
     M(reached, 16, "the window has run empty")                                 \
     M(save, 17, "write a checkpoint")                                          \
     M(chunk, 18, "a chunk of a shard's state")                                 \
-    M(saved, 19, "a checkpoint is complete")                                   \
+    M(saved, 19, "a checkpoint is complete, or owners have theirs")            \
     M(dirty, 20, "rows that changed, for the index")                           \
     M(index, 21, "an index of a shard's rows")                                 \
     M(tensor, 22, "a tensor of a shard's state, before its chunks")            \

@@ -8,9 +8,9 @@
  *     F0 F1 U0 F2 U1 F3 U2 U3 | F4 F5 U4 ...
  *
  * U(s) waits for F(min(s + window - 1, horizon)), F(t) for U(t - window). Under
- * `order: free` both run as soon as they can. From the sending of a gradient
- * until its rows return, the rows are away and nothing is computed. Pure
- * bookkeeping: no clock, no messages.
+ * `order: free` an update waits for no forward pass; F(t) waits as before. From
+ * the sending of a gradient until its rows return, the rows are away and
+ * nothing is computed. Pure bookkeeping: no clock, no messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_TURNS_H
 #define ACTORS_PROTOCOL_TURNS_H

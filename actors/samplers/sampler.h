@@ -14,10 +14,11 @@
  *     simhash, dwta   one a sample hash tables out of the sample's buckets
  *
  * Every row has pi > 0 if any are drawn: the kinds with an index need `tail`
- * further rows, drawn evenly. A list has a drawn row at most once, with 1/pi of
- * the set drawn, not 1/(draws q) of each draw: where q is peaked (a bucket that
- * holds the rows that matter) pi goes to 1 and its rows count exactly, while
- * the number of times that they are drawn would still vary.
+ * further rows, drawn evenly. A drawn row is in a list once, with weight 1/pi,
+ * where pi is the chance that the whole draw contains it. To count each of its
+ * draws with 1/(draws q) would be noisier: a row that is nearly always drawn,
+ * as in a bucket that holds the rows that matter, has pi near 1 and counts
+ * exactly.
  *
  * A sampler belongs to one output shard and its thread. Parts that are slow to
  * build (hash tables) are built by a table_builder and arrive as an index;
@@ -56,10 +57,14 @@ typedef struct skn_sampler_query {
     uint32_t rows;       /* samples */
     const float *hidden; /* [rows][hidden_stride], H used, then 1 */
     size_t hidden_stride;
-    const uint32_t *positive;   /* local rows that are labels of the batch, */
-    uint32_t positive_count;    /* ascending, each once */
-    const uint32_t *own_offset; /* [rows + 1]: sample i has the labels */
-    const uint32_t *own;        /* own[own_offset[i]..], local, ascending */
+    /* [positive_count] local rows that are labels of the batch, ascending, each
+     * once */
+    const uint32_t *positive;
+    uint32_t positive_count;
+    /* [rows + 1]: sample i has the labels own[own_offset[i]] up to
+     * own[own_offset[i + 1]], local, ascending */
+    const uint32_t *own_offset;
+    const uint32_t *own;
 } skn_sampler_query_t;
 
 /* A group: its samples (ascending), and its rows (local, ascending, each once)

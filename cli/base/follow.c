@@ -31,7 +31,8 @@
 
 /* The state of standard input, by which the parent controls this process. */
 typedef struct leash {
-    bool has_lease, lease;
+    bool is_held; /* standard input is open */
+    bool lease;
     uint64_t until_ns; /* the end of the lease; 0: none was received yet */
     uint64_t told_ns;  /* when the load was last reported */
     double quota;      /* processing units that we may use; 0: all */
@@ -121,7 +122,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
         end_of_lease(call);
     if (!told || bytes > 0 || (bytes < 0 && errno == EINTR))
         return;
-    leash->has_lease = false;
+    leash->is_held = false;
     skn_topology_stop(topology);
 }
 
@@ -143,7 +144,7 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
 {
     bool is_done = false;
     static const char done[] = "{\"event\":\"done\"";
-    leash_t leash = { .has_lease = follow->leash,
+    leash_t leash = { .is_held = follow->leash,
                       .lease = follow->lease,
                       .quota = follow->lease ? skn_groups_units("") : 0 };
     static char line[EVENT_LINE_BYTES];
@@ -153,14 +154,14 @@ follow_events(const cli_call_t *call, skn_topology_t *topology,
     for (;;) {
         skn_error_t nothing = { 0 };
         skn_status_t status = skn_topology_event(
-            topology, leash.has_lease ? 0 : -1, line, sizeof(line), &nothing);
+            topology, leash.is_held ? 0 : -1, line, sizeof(line), &nothing);
         if (status == SKN_UNAVAILABLE)
             break;
         if (status == SKN_OK && strncmp(line, done, strlen(done)) == 0)
             is_done = true;
         if (status == SKN_OK)
             cli_event_print(call, line, &bar, &stop);
-        else if (leash.has_lease)
+        else if (leash.is_held)
             wait_on_leash(call, topology, &leash);
         stop_unread(topology, unread);
     }

@@ -18,8 +18,8 @@
 #include "topology/model/model.h"
 #include "transport/socket/control.h"
 
-/* The version is raised when a message changes its meaning. Accepted versions
- * range from the least one to the next one. */
+/* The version is raised when a message changes its meaning. A coordinator
+ * accepts members of the least version up to the next one. */
 #define CLI_CONTROL_VERSION 3
 #define CLI_CONTROL_VERSION_MIN 3
 

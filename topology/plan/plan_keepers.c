@@ -1,7 +1,7 @@
 /* plan_keepers.c - writes the keepers of checkpoints and their pipes.
  *
- *     course ─save─▶ keeper.0 ─save─▶ owners      ─saved─▶ course
- *     owners ─tensor, chunk─▶ keeper.0
+ *     course ─save─▶ keeper.0 ─save─▶ owners ─tensor, chunk─▶ keeper.0
+ *     keeper.0 ─saved─▶ course
  *
  * Where each node has its own folder, there are further ones:
  *

@@ -204,6 +204,12 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool is_training = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
+        if (is_training && next->batch < output->turns.forwards)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: unexpected batch %llu, batch %llu is the next",
+                            skn_actor_name(actor),
+                            (unsigned long long)next->batch,
+                            (unsigned long long)output->turns.forwards);
         if (is_training && next->batch == output->turns.forwards &&
             skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
             skn_shard_index_ready(&output->index, next->batch))

@@ -69,7 +69,7 @@
     REAL, 0, 0.5, NULL,                                                        \
         "share of the training points that are held back to measure progress"
 #define SKN_SETTING_TEST_ROWS                                                  \
-    INT, 0, SKN_UNIT_MAX, NULL,                                                \
+    INT, 0, UINT32_MAX, NULL,                                                  \
         "greatest number of points that are evaluated; 0: all"
 #define SKN_SETTING_BATCH_ROWS                                                 \
     INT, 1, SKN_BATCH_ROWS_MAX, NULL, "points per batch"
@@ -122,7 +122,8 @@
 #define SKN_SETTING_OPTIMIZER                                                  \
     CHOICE, 0, 0, SKN_CHOICES(SKN_OPTIMIZER_NAMES),                            \
         "the rule that turns gradients into updates"
-#define SKN_SETTING_RATE REAL, 1e-9, 100, NULL, "learning rate"
+#define SKN_SETTING_RATE                                                       \
+    REAL, 0, 100, NULL, "learning rate; 0: the weights stay as they are"
 #define SKN_SETTING_BETA1                                                      \
     REAL, 0, 0.999999, NULL, "adam: decay of the first moment"
 #define SKN_SETTING_BETA2                                                      \
@@ -176,7 +177,7 @@
         "loan: the updater writes the shard's rows in place; copy: the shard " \
         "has a copy of weights, which the updater renews from its own in f32"
 #define SKN_SETTING_PATIENCE                                                   \
-    INT, 0, 1000, NULL,                                                        \
+    INT, 0, SKN_COUNT_MAX, NULL,                                               \
         "epochs without progress on the points held back until the run "       \
         "stops; 0: never"
 #define SKN_SETTING_EVALUATE_EVERY                                             \
@@ -199,7 +200,7 @@
         "epochs between checkpoints; 0: not by epochs. The end of a run is "   \
         "always kept"
 #define SKN_SETTING_KEEP                                                       \
-    INT, 1, 1000, NULL,                                                        \
+    INT, 1, 1e6, NULL,                                                         \
         "newest checkpoints that stay on disk, beside the best one"
 
 #endif

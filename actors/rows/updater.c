@@ -226,6 +226,12 @@ on_save(skn_actor_t *actor, void *state, const void *message,
 {
     updater_t *updater = state;
     const skn_save_t *save = message;
+    if (updater->sender.sending)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: got save for batch %llu while it sends its state "
+                        "of batch %llu",
+                        skn_actor_name(actor), (unsigned long long)save->batch,
+                        (unsigned long long)updater->sender.batch);
     updater->sender.view_count =
         list_views(updater, false, updater->sender.views);
     skn_offload_walk(&updater->rows.offload, true);

@@ -204,7 +204,9 @@ static const skn_handler_t *
 clock_handler(const skn_actor_t *actor)
 {
     const skn_handler_t *handler = actor->kind->handlers;
-    while (handler && handler->schema && handler->schema != &skn_clock_schema)
+    /* A plug-in may have a copy of the schema. */
+    while (handler && handler->schema &&
+           handler->schema->id != skn_clock_schema.id)
         handler++;
     return handler && handler->schema ? handler : NULL;
 }
@@ -215,10 +217,15 @@ skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
     if (!actor)
         return skn_fail(error, SKN_USAGE,
                         "skn_actor_ask_clock: the actor is NULL");
-    if (!clock_handler(actor) || actor->clock_count == SKN_CLOCKS_MAX)
+    if (!clock_handler(actor))
         return skn_fail(error, SKN_USAGE,
                         "%s asks for the clock, but has no handler of 'clock'",
                         actor->wired->name);
+    if (actor->clock_count == SKN_CLOCKS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%s asks for the clock while %d of its requests wait, "
+                        "at most %d allowed",
+                        actor->wired->name, SKN_CLOCKS_MAX, SKN_CLOCKS_MAX);
     actor->clock_tags[actor->clock_count++] = tag;
     return SKN_OK;
 }

@@ -18,8 +18,8 @@ typedef struct cli_event_stop {
      * if the command names it already. */
     const char *resume_path;
     const char *run_path; /* its folder at the start; NULL: none is known */
-    char
-        moved[SKN_TEXT_MAX]; /* the folder of its last checkpoint, if another */
+    /* The folder of its last checkpoint, if another. */
+    char moved[SKN_TEXT_MAX];
     bool is_part; /* part of a run whose end another process prints: print
                    * nothing */
 } cli_event_stop_t;

@@ -118,6 +118,14 @@ start(skn_actor_t *actor, skn_error_t *error)
                             : status;
 }
 
+/* The first batch comes before the rows. */
+static skn_status_t
+start_with_a_batch(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = post_batch(actor, SKN_PURPOSE_TRAIN, error);
+    return status == SKN_OK ? post_lease(actor, 0, error) : status;
+}
+
 static skn_status_t
 on_gradient(skn_actor_t *actor, const skn_gradient_t *gradient,
             skn_error_t *error)
@@ -352,6 +360,18 @@ static const slip_t leases[] = {
 Test(slips_output, every_wrong_lease_is_refused)
 {
     SLIP_RUN(leases, reset);
+}
+
+static const slip_t late_leases[] = {
+    { "lease", 0, "batch=0", SKN_OK, NULL },
+    { "lease", 0, "batch=2", REFUSED,
+      "output: unexpected batch 0, batch 2 is the next" },
+};
+
+Test(slips_output, a_lease_beyond_a_batch_that_waits_is_refused)
+{
+    probe.start = start_with_a_batch;
+    SLIP_RUN(late_leases, reset);
 }
 
 static skn_status_t

@@ -52,11 +52,21 @@ post_gradient(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
 }
 
 static skn_status_t
+post_updaters_save(skn_actor_t *actor, skn_error_t *error)
+{
+    static const size_t count = 3;
+    skn_save_t *save = slip_message(actor, &skn_save_schema, &count, error);
+    if (!save)
+        return error->status;
+    save->batch = BATCHES;
+    memcpy(save->metadata.at, "{}", count);
+    return slip_post(actor, save, error);
+}
+
+static skn_status_t
 react_to_updater(skn_actor_t *actor, const skn_schema_t *schema,
                  const void *message, skn_error_t *error)
 {
-    uint8_t metadata[] = "{}";
-    skn_save_t save = { .batch = BATCHES, .metadata = { metadata, 3 } };
     if (schema == &skn_chunk_schema && ((const skn_chunk_t *)message)->last)
         skn_actor_finish(actor);
     owner.applied += schema == &skn_applied_schema;
@@ -65,7 +75,7 @@ react_to_updater(skn_actor_t *actor, const skn_schema_t *schema,
     if (owner.leases++ < BATCHES)
         return post_gradient(actor, message, error);
     cr_expect_eq(owner.applied, BATCHES - 1); /* the last comes after it */
-    return skn_actor_send(actor, &skn_save_schema, &save, error);
+    return post_updaters_save(actor, error);
 }
 
 static void
@@ -115,6 +125,17 @@ static const slip_t gradients[] = {
 Test(slips_updater, every_wrong_gradient_is_refused)
 {
     SLIP_RUN(gradients, reset_updater);
+}
+
+static const slip_t saves[] = {
+    { "save", 0, "twice", REFUSED,
+      "updater: got save for batch 3 while it sends its state of batch 3" },
+};
+
+Test(slips_updater, a_second_save_before_the_end_of_the_first_is_refused)
+{
+    probe.credit = 1; /* the second one overtakes the stream of the first */
+    SLIP_RUN(saves, reset_updater);
 }
 
 static const slip_t copied[] = {

@@ -271,7 +271,7 @@ refused "an unknown key in an override" 78 \
 refused "a word in an override" 78 "-o train.epochs=x: option 'epochs' of \
 train must be an integer or auto, found 'x'" "${training[@]}" -o train.epochs=x
 refused "a rate out of range" 78 "-o train.optimizer.rate=1e30: option 'rate' \
-of train.optimizer must be in 1e-09..100 or auto, found '1e30'" \
+of train.optimizer must be in 0..100 or auto, found '1e30'" \
     "${training[@]}" -o train.optimizer.rate=1e30
 refused "an override without a value" 78 "-o nonsense: an override needs a \
 path and a value; -o path.to.key=value" "${training[@]}" -o nonsense

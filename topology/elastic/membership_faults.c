@@ -1,7 +1,6 @@
 /* membership_faults.c - finds the member that a failure comes from, and decides
  * how long it stays out, or that the run itself is at fault.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "topology/elastic/membership_internal.h"

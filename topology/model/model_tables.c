@@ -7,6 +7,10 @@
 
 #include "topology/model/model.h"
 
+/* The enum of formats/dataset is in the order of the words. */
+_Static_assert(SKN_NORMALIZE_L2 == 0 && SKN_NORMALIZE_NONE == 1,
+               "SKN_NORMALIZES is in another order than skn_normalize_t");
+
 /* The rows of model_keys.h as options and slots. A size is a number that may
  * have a unit. */
 #define SKN_OPTION_SIZE SKN_OPTION_INT

@@ -1,7 +1,7 @@
 /* reasons.h - the reasons for the values that `auto` chose, one sentence a
  * value.
  *
- * The sentence is written where the value is chosen (plan_auto.c), in the same
+ * The sentence is written where the value is chosen (plan_auto*.c), in the same
  * branch, so that it is the reason and not a guess at it. Keys are named as for
  * -o.
  * SPDX-License-Identifier: Apache-2.0 */

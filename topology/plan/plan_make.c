@@ -2,7 +2,7 @@
  * decided.
  *
  * This file determines the statistics of the data, the cores to use, and where
- * moments are stored. plan_auto.c decides how the model is trained.
+ * moments are stored. plan_auto*.c decide how the model is trained.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan.h"
 

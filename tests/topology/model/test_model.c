@@ -485,7 +485,7 @@ static const golden_t mistakes[] = {
       "m.yaml:7:26: option 'huge_pages' of resources must be true or "
       "false, found '1'\n" },
     { "checkpoint: { keep: 0 }\n",
-      "m.yaml:7:21: option 'keep' of checkpoint must be in 1..1000, found "
+      "m.yaml:7:21: option 'keep' of checkpoint must be in 1..1000000, found "
       "'0'\n" },
 };
 

@@ -245,13 +245,15 @@ follow_run(skn_trained_place_t *place, const char *path, const char *top,
     return SKN_OK;
 }
 
-/* Opens the run folder `path`, or finds the one where its run has gone on. */
+/* Opens the run folder `path`, or, if it `follows`, the one where its run has
+ * gone on. */
 static skn_status_t
-find_run(const char *path, skn_trained_place_t *place, skn_error_t *error)
+find_run(const char *path, bool follows, skn_trained_place_t *place,
+         skn_error_t *error)
 {
     place->run = skn_run_folder_open_read_only(path, error);
-    if (!place->run)
-        return error->status;
+    if (!place->run || !follows)
+        return place->run ? SKN_OK : error->status;
     char *top = realpath(path, NULL);
     char *slash = top ? strrchr(top, '/') : NULL;
     skn_status_t status = SKN_OK;
@@ -263,9 +265,10 @@ find_run(const char *path, skn_trained_place_t *place, skn_error_t *error)
     return status;
 }
 
-skn_status_t
-skn_trained_find(const char *path, skn_trained_place_t *place,
-                 skn_error_t *error)
+/* `follows`: a run that has gone on elsewhere is found there. */
+static skn_status_t
+find(const char *path, bool follows, skn_trained_place_t *place,
+     skn_error_t *error)
 {
     struct stat facts;
     skn_error_t own = { 0 };
@@ -290,11 +293,25 @@ skn_trained_find(const char *path, skn_trained_place_t *place,
     if (status != SKN_OK)
         return status;
     if (skn_run_folder_begun(path))
-        return find_run(path, place, error);
+        return find_run(path, follows, place, error);
     if (holds(path, "network-1/run.json"))
         return find_network(path, place, error);
     return place->nodes.count > 0 ? find_config(place, error)
                                   : refuse(path, &place->nodes, error);
+}
+
+skn_status_t
+skn_trained_find(const char *path, skn_trained_place_t *place,
+                 skn_error_t *error)
+{
+    return find(path, true, place, error);
+}
+
+skn_status_t
+skn_trained_find_here(const char *path, skn_trained_place_t *place,
+                      skn_error_t *error)
+{
+    return find(path, false, place, error);
 }
 
 void

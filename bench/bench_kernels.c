@@ -63,13 +63,14 @@ read_arguments(int argc, char **argv, bench_session_t *session)
     int word;
     while ((word = getopt_long(argc, argv, "", options, NULL)) != -1) {
         char *end = optarg;
+        long runs = session->runs;
         if (word == 'j')
             session->json = true;
         else if (word == 'r')
-            session->runs = (int)strtol(optarg, &end, 10);
-        if (word == '?' || (end && *end) || session->runs < 1 ||
-            session->runs > BENCH_RUNS)
+            runs = strtol(optarg, &end, 10);
+        if (word == '?' || (end && *end) || runs < 1 || runs > BENCH_RUNS)
             return false;
+        session->runs = (int)runs;
     }
     if (optind < argc)
         session->wanted = argv[optind++];

@@ -264,12 +264,14 @@ pass_header(const predict_t *predict, const skn_xmc_line_t *line)
 }
 
 /* Warns, once, about a line of whole numbers, the first of which is a label in
- * this format: it may have been meant as a feature. */
+ * this format: it may have been meant as a feature, as the others are. */
 static void
 doubt_label(predict_t *predict, const skn_xmc_line_t *line)
 {
+    const skn_xmc_point_t *point = &predict->point;
     char text[SKN_ERROR_TEXT_BYTES];
-    if (predict->label_doubted || predict->point.label_count != 1 ||
+    if (predict->label_doubted || point->label_count != 1 ||
+        (point->feature_count == 0 && point->unknown_features == 0) ||
         memchr(line->text, ':', line->bytes) ||
         memchr(line->text, ',', line->bytes))
         return;

@@ -75,6 +75,7 @@ skn_checkpoint_begin(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
         skn_fail(error, SKN_NO_MEMORY, "no memory to write a checkpoint");
         return NULL;
     }
+    skn_run_folder_follow(run); /* what is written is also read by its path */
     writer->run = run;
     writer->batch = batch;
     writer->generation = generation;

@@ -502,10 +502,8 @@ is_ours(const skn_run_folder_t *run, const char *path)
            named.st_dev == own.st_dev && named.st_ino == own.st_ino;
 }
 
-/* The folder may have been moved, and is written to all the same: from now on
- * it has the path at which it is. */
-static void
-follow(skn_run_folder_t *run)
+void
+skn_run_folder_follow(skn_run_folder_t *run)
 {
     char link[64], path[SKN_TEXT_MAX];
     if (is_ours(run, run->path))
@@ -526,7 +524,7 @@ skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
 {
     struct stat facts;
     skn_status_t status = SKN_OK;
-    follow(run);
+    skn_run_folder_follow(run);
     /* It may have been removed while the run continues: without it the
      * checkpoint cannot be found. */
     if (fstatat(run->folder, RUN_FILE, &facts, AT_SYMLINK_NOFOLLOW) != 0 &&

@@ -66,7 +66,7 @@ skn_run_folder_t *skn_run_folder_open_read_only(const char *path,
 /* Unlocks, frees, sets *run to NULL; *run may be NULL already. */
 void skn_run_folder_close(skn_run_folder_t **run);
 
-/* Alive until the next checkpoint is marked as the latest. */
+/* Alive until the next call of skn_run_folder_follow. */
 const char *skn_run_folder_path(const skn_run_folder_t *run);
 /* The contents of run.json; alive as long as `run`. `created` is in UTC, ISO
  * 8601. */
@@ -101,8 +101,11 @@ void skn_run_folder_after_failure(const skn_run_folder_t *run,
 /* Points `best` at a checkpoint: prune does not remove it. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
                                       uint64_t generation, skn_error_t *error);
-/* Points `latest` at a checkpoint. If the folder was moved since it was opened,
- * its path is the new one from then on. */
+/* The folder may have been moved since it was opened, and is written to all the
+ * same: from now on its path is the new one. Each checkpoint does this twice:
+ * skn_checkpoint_begin, and skn_run_folder_mark_latest. */
+void skn_run_folder_follow(skn_run_folder_t *run);
+/* Points `latest` at a checkpoint. */
 skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                                         uint64_t generation,
                                         skn_error_t *error);

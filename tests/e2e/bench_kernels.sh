@@ -78,7 +78,8 @@ refuses "an unknown kernel is reported, before anything is measured" 64 \
     "bench_kernels: no kernel is called 'gem,'" gem,
 check_equal "an unknown kernel prints nothing on standard output" \
     "$(cat out)" ""
-for words in "--runs 0" "--runs 26" "--runs 3x" "--runs=" "gemm row"; do
+for words in "--runs 0" "--runs 26" "--runs 4294967299" "--runs 3x" "--runs=" \
+    "gemm row"; do
     # shellcheck disable=SC2086
     refuses "the usage is printed for $words" 64 \
         "usage: bench_kernels [--json] [--runs 1..25] [NAME]" $words

@@ -329,6 +329,10 @@ skein: warning: stdin:2:1: the first number of a line is a label, which is \
 ignored; only the others are features; if it is a feature, too, begin the line \
 with a space"
 
+printf '1\n0\n' | "$skein" predict run -k 2 2>err >out
+check_equal "  but not where it is all that the line has" \
+    "$(wc -l <out) $(cat err)" "2 "
+
 says "-k must be a number" 64 \
     "skein: -k must be a whole number in 1..128, found 'x'" \
     "$skein" predict run -k x

@@ -175,6 +175,19 @@ output.weight of the checkpoint of batch [0-9]+ \(output.0.safetensors\)" \
     nobody.a.err
 check "  and the checkpoint is kept" test -d "run.b/$from"
 
+# --- their folders are moved -------------------------------------------------
+folder=here
+start moved "a b c" -o train.epochs=100000 \
+    -o train.validate=0.2
+wait_until 100 saved moved 1
+for name in a b c; do mv "here.$name" "there.$name"; done
+wait_until 100 grep -q "/there.a/" moved.a.json
+kill -TERM "$(pgrep -P "${pid[moved.a]}")"
+ended "nodes whose folders are moved end well" moved "a b c" "0 0 0"
+check_equal "  with the same checkpoint in each" \
+    "$(newest there.b) $(newest there.c)" "$(newest there.a) $(newest there.a)"
+check "  which is read from there" "$skein" inspect there.a/latest
+
 # --- a full disk at one of them ----------------------------------------------
 rm -rf full.?
 mkdir full.b

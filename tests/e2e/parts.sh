@@ -206,6 +206,14 @@ check_match "  which is said" \
 check_equal "  with the same answers" "$(grep -v '^skein: ' .check)" \
     "$("$skein" predict three test.txt -k 3)"
 check_equal "  and the same weights" "$(sha_in three/n0)" "$(sha_in three)"
+mkdir -p later/n2 # as if another node had gone on without this one
+cp three/coordinator.journal later/
+cp -r three/n0 later/
+cp -r three/run.json three/batch-* later/n2/
+check_code 66 "a node's folder that a run has left behind cannot be continued" \
+    "$skein" train --resume later/n0
+check_match "  for want of a file that it names" \
+    'later/n0: .*output.1.safetensors, is in no node.s folder' .check
 cp -r three/n1 solo
 check_code 66 "a node alone cannot" "$skein" train --resume solo
 check "one process continues from any node's folder, by its own config" \

@@ -240,6 +240,13 @@ auto_dropout(const skn_plan_data_t *data, const skn_model_train_t *train,
 }
 
 static void
+why_capped(skn_why_t why, const skn_plan_t *plan)
+{
+    skn_why(why, "no layer has more than %u, on %u cores", SKN_SHARD_MAX,
+            plan->units);
+}
+
+static void
 resolve_output(const skn_plan_t *plan, const skn_model_t *model,
                skn_model_layer_t *layer, const deal_t *part)
 {
@@ -265,6 +272,8 @@ resolve_output(const skn_plan_t *plan, const skn_model_t *model,
     if ((uint64_t)units > blocks)
         skn_why(why, "as many as the labels have blocks, of %u cores",
                 plan->units);
+    else if (plan->units > SKN_SHARD_MAX)
+        why_capped(why, plan);
     else
         skn_why(why, "one for each core");
     (void)decide(part, "shards", &layer->shards, units, why);
@@ -290,6 +299,8 @@ resolve_hidden(const skn_plan_t *plan, const skn_model_t *model,
         most = SKN_SHARD_MAX;
     if (plan->units < most)
         skn_why(why, "one for each core");
+    else if (most == SKN_SHARD_MAX)
+        why_capped(why, plan);
     else
         skn_why(why, "of 32 units each at least, on %u core%s", plan->units,
                 plan->units == 1 ? "" : "s");

@@ -143,7 +143,8 @@ explain(const skn_run_folder_t *run, const skn_from_t *from, skn_error_t *error)
     skn_trained_place_t place = { 0 };
     skn_error_t ignored = { 0 };
     if (!from->given && !from->parts && error->status != SKN_NO_MEMORY &&
-        skn_trained_find(skn_run_folder_path(run), &place, &ignored) == SKN_OK)
+        skn_trained_find_here(skn_run_folder_path(run), &place, &ignored) ==
+            SKN_OK)
         skn_trained_missing(&place, error);
     if (!from->given && !from->parts)
         skn_trained_place_fini(&place);

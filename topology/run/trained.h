@@ -27,6 +27,10 @@ typedef struct skn_trained_place {
  * skn_trained_place_fini, also after a failure. */
 skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
                               skn_error_t *error);
+/* The same, but a run folder is itself the place, wherever its run has gone
+ * on. */
+skn_status_t skn_trained_find_here(const char *path, skn_trained_place_t *place,
+                                   skn_error_t *error);
 void skn_trained_place_fini(skn_trained_place_t *place);
 /* Makes a model of the config in run.json. */
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,

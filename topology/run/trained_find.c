@@ -208,44 +208,52 @@ newest_batch(const char *path)
 
 /* The run folder `path` may be one node's. If the folder `top` that holds it is
  * that run's, and the run has gone on there without the node (one process has
- * resumed it, or the other nodes have), the place becomes `top`. */
+ * resumed it, or the other nodes have), the place becomes `top`, if that can be
+ * opened. */
 static skn_status_t
 follow_run(skn_trained_place_t *place, const char *path, const char *top,
            skn_error_t *error)
 {
     skn_node_folders_t nodes = { 0 };
+    skn_run_folder_t *run = NULL;
     skn_error_t fault = { 0 };
     bool begun = skn_run_folder_begun(top);
     if (!begun && !holds(top, SKN_COORDINATOR_JOURNAL))
         return SKN_OK;
     if (skn_node_folders_in(top, &nodes, &fault) == SKN_NO_MEMORY)
         return skn_fail(error, SKN_NO_MEMORY, "%s", fault.text);
-    if (nodes.count == 0 ||
-        strcmp(nodes.run_id, skn_run_folder_id(place->run)) != 0 ||
-        newest_batch(top) <= newest_batch(path)) {
+    bool is_newer = nodes.count > 0 &&
+                    strcmp(nodes.run_id, skn_run_folder_id(place->run)) == 0 &&
+                    newest_batch(top) > newest_batch(path);
+    if (is_newer && begun)
+        run = skn_run_folder_open_read_only(top, &fault);
+    if (!is_newer || (begun && !run)) {
         skn_node_folders_fini(&nodes);
         return SKN_OK;
     }
+    if (run) {
+        skn_run_folder_close(&place->run);
+        place->run = run;
+    }
+    skn_node_folders_fini(&place->nodes);
     place->nodes = nodes;
     (void)snprintf(place->path, sizeof(place->path), "%s", top);
     (void)snprintf(place->note, sizeof(place->note),
                    "%.200s lacks the newest checkpoint of its run; this is "
                    "%.200s",
                    path, top);
-    if (begun) {
-        skn_run_folder_close(&place->run);
-        place->run = skn_run_folder_open_read_only(top, error);
-    }
-    return place->run ? SKN_OK : error->status;
+    return SKN_OK;
 }
 
-/* Opens the run folder `path`, or finds the one where its run has gone on. */
+/* Opens the run folder `path`, or, if it `follows`, the one where its run has
+ * gone on. */
 static skn_status_t
-find_run(const char *path, skn_trained_place_t *place, skn_error_t *error)
+find_run(const char *path, bool follows, skn_trained_place_t *place,
+         skn_error_t *error)
 {
     place->run = skn_run_folder_open_read_only(path, error);
-    if (!place->run)
-        return error->status;
+    if (!place->run || !follows)
+        return place->run ? SKN_OK : error->status;
     char *top = realpath(path, NULL);
     char *slash = top ? strrchr(top, '/') : NULL;
     skn_status_t status = SKN_OK;
@@ -257,9 +265,10 @@ find_run(const char *path, skn_trained_place_t *place, skn_error_t *error)
     return status;
 }
 
-skn_status_t
-skn_trained_find(const char *path, skn_trained_place_t *place,
-                 skn_error_t *error)
+/* `follows`: a run that has gone on elsewhere is found there. */
+static skn_status_t
+find(const char *path, bool follows, skn_trained_place_t *place,
+     skn_error_t *error)
 {
     struct stat facts;
     skn_error_t own = { 0 };
@@ -284,11 +293,25 @@ skn_trained_find(const char *path, skn_trained_place_t *place,
     if (status != SKN_OK)
         return status;
     if (skn_run_folder_begun(path))
-        return find_run(path, place, error);
+        return find_run(path, follows, place, error);
     if (holds(path, "network-1/run.json"))
         return find_network(path, place, error);
     return place->nodes.count > 0 ? find_config(place, error)
                                   : refuse(path, &place->nodes, error);
+}
+
+skn_status_t
+skn_trained_find(const char *path, skn_trained_place_t *place,
+                 skn_error_t *error)
+{
+    return find(path, true, place, error);
+}
+
+skn_status_t
+skn_trained_find_here(const char *path, skn_trained_place_t *place,
+                      skn_error_t *error)
+{
+    return find(path, false, place, error);
 }
 
 void

@@ -181,6 +181,20 @@ Test(checkpoint_writer, keeps_the_newest_and_the_best)
     cr_expect_str_eq(target, "batch-000000000006");
 }
 
+/* What is written is read by this path, where a node sends its part to another
+ * and where the checkpoint is hashed. */
+Test(checkpoint_writer, has_the_path_of_a_folder_that_was_moved)
+{
+    char want[2 * TEMP_FOLDER_BYTES], old[sizeof(folder)];
+    memcpy(old, folder, sizeof(old));
+    folder[strlen(folder) - 1] = '.'; /* mkdtemp draws no point */
+    cr_assert_eq(rename(old, folder), 0);
+    skn_checkpoint_writer_t *writer = skn_checkpoint_begin(run, 4, 0, NULL);
+    (void)snprintf(want, sizeof(want), "%s/.tmp-000000000004", folder);
+    cr_expect_str_eq(skn_checkpoint_writer_path(writer), want);
+    skn_checkpoint_abandon(&writer);
+}
+
 Test(checkpoint_writer, replaces_a_checkpoint_of_the_same_batch)
 {
     char path[2 * TEMP_FOLDER_BYTES];

@@ -754,8 +754,11 @@ Test(plan, a_layer_has_no_more_shards_than_a_layer_may_have)
 {
     write_data(100, 20, 50, 1);
     skn_model_t *model = model_of(", units: 65536", "", "");
-    (void)plan_of(model, 4096);
+    skn_plan_t plan = plan_of(model, 4096);
     cr_expect_eq(model->layers[0].shards, SKN_SHARD_MAX);
+    cr_expect_str_eq(skn_reason_why(skn_reasons_find(
+                         &plan.reasons, "model.layers.hidden.shards")),
+                     "no layer has more than 1024, on 4096 cores");
     skn_model_destroy(&model);
 }
 

@@ -484,6 +484,49 @@ Test(predictor, damage_falls_back_to_an_older_checkpoint_of_the_run)
     trained_remove(&fixture);
 }
 
+/* Makes FOLDER/NAME a run folder of that run, with one checkpoint. */
+static void
+add_node(trained_fixture_t *fixture, const char *folder, const char *name,
+         const skn_run_options_t *options, uint64_t batch)
+{
+    char path[TEMP_FOLDER_BYTES + 64];
+    skn_error_t error = { 0 };
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    skn_run_folder_t *run = skn_run_folder_open(path, options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    trained_save(fixture, run, batch);
+    skn_run_folder_close(&run);
+}
+
+/* The node's folder may hold folders of its run, too: a copy. */
+Test(predictor, a_node_s_folder_gives_the_run_that_has_gone_on_without_it)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_trained_t trained;
+    skn_error_t error = { 0 };
+    char config[4096], id[SKN_RUN_ID_BYTES], node[TEMP_FOLDER_BYTES + 16];
+    skn_run_options_t options = { .resume = true };
+    trained_make(&fixture);
+    trained_config(&fixture, config, sizeof(config));
+    add_node(&fixture, fixture.path, ".", &options, 2);
+    skn_run_folder_t *run = skn_run_folder_open_read_only(fixture.path, NULL);
+    memcpy(id, skn_run_folder_id(run), sizeof(id));
+    skn_run_folder_close(&run);
+    options = (skn_run_options_t){ .run_id = id, .config_text = config };
+    add_node(&fixture, fixture.path, "n0", &options, 1);
+    add_node(&fixture, fixture.path, "n0/copy", &options, 1);
+    (void)snprintf(node, sizeof(node), "%s/n0", fixture.path);
+    cr_assert_eq(skn_trained_open(&trained, node, SKN_VERIFY_LAZY, &error),
+                 SKN_OK, "%s", error.text);
+    cr_expect_str_eq(trained.place.path, fixture.path);
+    cr_expect_eq(trained.place.nodes.count, 1);
+    cr_expect_eq(skn_checkpoint_batch(trained.checkpoint), 2);
+    cr_expect(strstr(trained.warning, "n0 lacks the newest checkpoint"), "%s",
+              trained.warning);
+    skn_trained_close(&trained);
+    trained_remove(&fixture);
+}
+
 /* --- the network itself -------------------------------------------------- */
 
 static skn_status_t

@@ -314,14 +314,17 @@ commit_here(skn_keeper_t *keeper, skn_error_t *failure)
 /* Makes the new checkpoint `latest` (and `best`), and removes those that it
  * replaces: the oldest, beyond checkpoints_max, and later batches that were
  * abandoned. A failure of that leaves too many, which does no harm: the lead
- * warns of it. A keeper that was always alone leaves later batches: they are
- * damaged, as the run has continued from its newest sound one. */
+ * warns of it. Readers do without `latest`: the oldest go also where it cannot
+ * be set, unless the new one is not there. A keeper that was always alone
+ * leaves later batches: they are damaged, as the run has continued from its
+ * newest sound one. */
 static void
 settle_here(skn_keeper_t *keeper, const skn_keep_t *keep, skn_error_t *failure)
 {
     skn_run_folder_t *run = keeper->run;
     uint64_t batch = keep->batch, generation = keep->generation;
-    if (skn_run_folder_mark_latest(run, batch, generation, failure) == SKN_OK)
+    if (skn_run_folder_mark_latest(run, batch, generation, failure) !=
+        SKN_NO_INPUT)
         (void)skn_run_folder_prune(run, batch, generation,
                                    keeper->checkpoints_max, failure);
     if (!skn_keeper_is_alone(keeper) || generation > 0)

@@ -295,7 +295,8 @@ skn_checkpoint_finish(skn_checkpoint_writer_t **writer, const char *metadata,
     }
     status = skn_checkpoint_commit(writer, warning, error);
     if (status == SKN_OK && warning->status == SKN_OK &&
-        skn_run_folder_mark_latest(run, batch, generation, warning) == SKN_OK)
+        skn_run_folder_mark_latest(run, batch, generation, warning) !=
+            SKN_NO_INPUT)
         (void)skn_run_folder_prune(run, batch, generation, keep, warning);
     return status;
 }

@@ -32,6 +32,8 @@ struct skn_run_folder {
     char *path, *config;
     int folder, lock; /* descriptors */
     char id[SKN_RUN_ID_BYTES], created[CREATED_BYTES];
+    bool best_due; /* `best` could not be pointed at it */
+    skn_batch_id_t best;
 };
 
 const char *
@@ -491,7 +493,10 @@ skn_status_t
 skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
                          uint64_t generation, skn_error_t *error)
 {
-    return mark(run, "best", batch, generation, error);
+    skn_status_t status = mark(run, "best", batch, generation, error);
+    run->best_due = status != SKN_OK && status != SKN_NO_INPUT;
+    run->best = (skn_batch_id_t){ batch, generation };
+    return status;
 }
 
 static bool
@@ -595,6 +600,15 @@ read_best(const skn_run_folder_t *run, bool *found, skn_batch_id_t *best,
     return SKN_OK;
 }
 
+/* `linked`: what `best` links to; NULL: there is none. */
+static bool
+is_best(const skn_run_folder_t *run, const skn_batch_id_t *id,
+        const skn_batch_id_t *linked)
+{
+    return (linked && compare_age(id, linked) == 0) ||
+           (run->best_due && compare_age(id, &run->best) == 0);
+}
+
 skn_status_t
 skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
                      uint32_t keep, skn_error_t *error)
@@ -603,6 +617,9 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
     skn_batch_id_t *list = NULL, best = { 0 };
     size_t count = 0;
     bool best_found;
+    if (run->best_due)
+        (void)skn_run_folder_mark_best(run, run->best.batch,
+                                       run->best.generation, NULL);
     skn_status_t status = read_best(run, &best_found, &best, error);
     if (status == SKN_OK)
         status = skn_run_folder_batches(run->folder, run->path, &list, &count,
@@ -616,7 +633,7 @@ skn_run_folder_prune(skn_run_folder_t *run, uint64_t batch, uint64_t generation,
         if (!again && (kept < keep || kept == 0)) {
             kept++;
             last = &list[i];
-        } else if (!best_found || compare_age(&list[i], &best) != 0) {
+        } else if (!is_best(run, &list[i], best_found ? &best : NULL)) {
             status = remove_checkpoint(run, &list[i], error);
         }
     }

@@ -98,14 +98,15 @@ void skn_run_folder_after_failure(const skn_run_folder_t *run,
                                   const char *remedy,
                                   char text[SKN_ERROR_HINT_BYTES]);
 
-/* Points `best` at a checkpoint: prune does not remove it. */
+/* Points `best` at a checkpoint: prune does not remove it, also where this
+ * failed, and tries again. */
 skn_status_t skn_run_folder_mark_best(skn_run_folder_t *run, uint64_t batch,
                                       uint64_t generation, skn_error_t *error);
 /* The folder may have been moved since it was opened, and is written to all the
  * same: from now on its path is the new one. Each checkpoint does this twice:
  * skn_checkpoint_begin, and skn_run_folder_mark_latest. */
 void skn_run_folder_follow(skn_run_folder_t *run);
-/* Points `latest` at a checkpoint. */
+/* Points `latest` at a checkpoint. SKN_NO_INPUT: it is not there. */
 skn_status_t skn_run_folder_mark_latest(skn_run_folder_t *run, uint64_t batch,
                                         uint64_t generation,
                                         skn_error_t *error);

@@ -33,17 +33,15 @@ static struct {
     uint64_t batch[8]; /* to be saved, in order */
     size_t batches, saved;
     int keep;
-    bool read_only;
+    bool read_only, best, hash;
     bool orders;     /* the probe sends the keeper a step */
     bool unfinished; /* the metadata lack their NUL */
     enum {
         SOUND,
         UNKNOWN_FILE,
         TOO_LONG,
-        NOT_FINITE
-    } stream; /* the last: of
-                                                                * batch 10 */
-    bool best, hash;
+        NOT_FINITE /* in batch 10 */
+    } stream;
     uint64_t generation;
     const char *checkpoint; /* a name: go on from it */
     char told[8][SKN_TEXT_MAX], sha256[8][65];
@@ -426,8 +424,10 @@ Test(keeper_alone, the_hash_is_that_of_the_file)
     expect_hash();
 }
 
+/* Also where a folder is in the way of `latest`. */
 Test(keeper_alone, only_the_newest_are_kept)
 {
+    cr_assert(mkdir(path[0], 0700) == 0 && mkdir(at(0, "latest"), 0700) == 0);
     seen.keep = 2;
     save_batches(4, 5, 5);
     run_well();

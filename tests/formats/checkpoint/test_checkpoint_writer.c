@@ -250,6 +250,16 @@ Test(checkpoint_writer, warns_when_pruning_fails_but_keeps_the_new_one)
     cr_expect(has("batch-000000000001"));
 }
 
+/* Else a run on a file system without links would fill its disk. */
+Test(checkpoint_writer, removes_the_oldest_also_where_latest_cannot_be_set)
+{
+    cr_assert_eq(mkdirat(skn_run_folder_descriptor(run), "latest", 0700), 0);
+    cr_assert_eq(fixture_write(run, 1, 1, 1, 1, NULL), SKN_OK);
+    cr_assert_eq(fixture_write(run, 2, 1, 1, 1, NULL), SKN_OK);
+    cr_expect_not(has("batch-000000000001"));
+    cr_expect_eq(newest(), 2);
+}
+
 Test(checkpoint_writer, lets_pieces_and_shards_take_turns)
 {
     skn_error_t error = { 0 };

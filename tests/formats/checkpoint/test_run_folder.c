@@ -309,6 +309,28 @@ Test(run_folder, removes_nothing_when_best_is_unclear)
     skn_run_folder_close(&run);
 }
 
+Test(run_folder, keeps_a_best_that_could_not_be_marked_until_it_is)
+{
+    char target[32] = "";
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    int folder = skn_run_folder_descriptor(run);
+    plant(run, "batch-000000000001");
+    plant(run, "batch-000000000002");
+    plant(run, "batch-000000000003");
+    cr_assert_eq(skn_run_folder_mark_best(run, 1, 0, NULL), SKN_OK);
+    plant(run, ".tmp-best");
+    plant(run, ".tmp-best/in");
+    cr_expect_neq(skn_run_folder_mark_best(run, 2, 0, NULL), SKN_OK);
+    cr_expect_eq(skn_run_folder_prune(run, 3, 0, 1, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "3 2 1");
+    cr_assert_eq(unlinkat(folder, ".tmp-best/in", AT_REMOVEDIR), 0);
+    cr_expect_eq(skn_run_folder_prune(run, 3, 0, 1, NULL), SKN_OK);
+    cr_expect_str_eq(batches(run), "3 2");
+    cr_expect_gt(readlinkat(folder, "best", target, sizeof(target) - 1), 0);
+    cr_expect_str_eq(target, "batch-000000000002");
+    skn_run_folder_close(&run);
+}
+
 Test(run_folder, names_batches_with_twelve_digits)
 {
     char name[SKN_BATCH_NAME_BYTES];

@@ -85,7 +85,8 @@ bool skn_progress_lacks_hash(const skn_progress_t *progress);
  * measured, how good they were. */
 void skn_progress_write_draws(const skn_progress_t *progress,
                               skn_json_text_t *text);
-/* What an `epoch` event has besides the progress. NULL: no such scores. */
+/* The fields of an `epoch` event that are not in the progress. The scores are
+ * NULL if there was no such evaluation. */
 typedef struct skn_epoch {
     double rows_per_s;
     const skn_scores_t *scores, *validation;

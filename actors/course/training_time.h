@@ -12,7 +12,7 @@
 #include "actors/course/progress.h"
 #include "skein/actor.h"
 
-/* What a clock message counts from the start of the process. */
+/* The totals of a clock message, counted from the start of the process. */
 typedef struct skn_time_count {
     uint64_t wall_ns, cpu_ns;
     uint64_t sent_bytes, received_bytes; /* between nodes */

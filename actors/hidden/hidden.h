@@ -28,8 +28,7 @@ typedef struct skn_hidden {
 /* clang-format off */
 /* The options that skn_hidden_open reads. */
 #define SKN_HIDDEN_OPTIONS                                                     \
-    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,                             \
-      "index of the layer, counted from the input" },                          \
+    SKN_OPTION_OF("layer", "0", SKN_SETTING_LAYER),                            \
         SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),             \
         SKN_OPTION_OF("dropout", "0", SKN_SETTING_DROPOUT),                    \
         { "leaves", SKN_OPTION_INT, "1", 1, SKN_LEAVES_MAX, NULL,              \

@@ -186,12 +186,9 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
     while (status == SKN_OK) {
         skn_layer_flight_t *next = next_waiting(layer);
         if (next && next->purpose == SKN_PURPOSE_TRAIN &&
-            next->batch < layer->turns.forwards)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: unexpected batch %llu, batch %llu is the next",
-                            skn_actor_name(actor),
-                            (unsigned long long)next->batch,
-                            (unsigned long long)layer->turns.forwards);
+            skn_turns_check_batch(&layer->turns, next->batch,
+                                  skn_actor_name(actor), error) != SKN_OK)
+            return SKN_BAD_MESSAGE;
         skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);

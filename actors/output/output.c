@@ -204,12 +204,10 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
         skn_arrival_t *next = skn_arrivals_next(&output->arrivals);
         skn_flight_t *flight = flight_of(output, output->turns.updates);
         bool is_training = next && next->labels->purpose == SKN_PURPOSE_TRAIN;
-        if (is_training && next->batch < output->turns.forwards)
-            return skn_fail(error, SKN_BAD_MESSAGE,
-                            "%s: unexpected batch %llu, batch %llu is the next",
-                            skn_actor_name(actor),
-                            (unsigned long long)next->batch,
-                            (unsigned long long)output->turns.forwards);
+        if (is_training &&
+            skn_turns_check_batch(&output->turns, next->batch,
+                                  skn_actor_name(actor), error) != SKN_OK)
+            return SKN_BAD_MESSAGE;
         if (is_training && next->batch == output->turns.forwards &&
             skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
             skn_shard_index_ready(&output->index, next->batch))
@@ -581,14 +579,7 @@ output_close(skn_actor_t *actor, void *state)
 }
 
 static const skn_option_t options[] = {
-    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "number of rows of the whole layer" },
-    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "first row of the shard, a multiple of the block" },
-    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "number of rows of the shard" },
-    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "number of units of the layer below" },
+    SKN_SHARD_OPTIONS,
     SKN_SLICING_OPTIONS,
     { "packed", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send gradients of open hidden units only: fewer bytes, more computing" },

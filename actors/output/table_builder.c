@@ -150,16 +150,8 @@ table_builder_close(skn_actor_t *actor, void *opaque)
 
 /* clang-format off */
 static const skn_option_t options[] = {
-    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "number of rows of the whole layer" },
-    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,
-      "first row of the shard, a multiple of the block" },
-    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
-      "number of rows of the shard" },
-    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
-      "number of units of the layer below" },
-    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
-      "index of the layer, counted from the input" },
+    SKN_SHARD_OPTIONS,
+    SKN_OPTION_OF("layer", "0", SKN_SETTING_LAYER),
     SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),
     SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
     SKN_SAMPLER_OPTIONS,

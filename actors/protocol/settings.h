@@ -78,6 +78,8 @@
 
 /* --- layers --------------------------------------------------------------- */
 
+#define SKN_SETTING_LAYER                                                      \
+    INT, 0, 1023, NULL, "index of the layer, counted from the input"
 #define SKN_SETTING_INIT_STD                                                   \
     REAL, 0, 10, NULL,                                                         \
         "standard deviation of the normal distribution of initial weights"

@@ -61,6 +61,18 @@ skn_turns_update_sent(skn_turns_t *turns)
 }
 
 skn_status_t
+skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
+                      const char *name, skn_error_t *error)
+{
+    return batch >= turns->forwards
+               ? SKN_OK
+               : skn_fail(error, SKN_BAD_MESSAGE,
+                          "%s: unexpected batch %llu, batch %llu is the next",
+                          name, (unsigned long long)batch,
+                          (unsigned long long)turns->forwards);
+}
+
+skn_status_t
 skn_turns_rows_back(skn_turns_t *turns, uint64_t applied, const char *name,
                     skn_error_t *error)
 {

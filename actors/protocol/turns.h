@@ -42,6 +42,11 @@ bool skn_turns_may_rank(const skn_turns_t *turns, uint64_t floor);
  * is complete and that the last batch before the next marker is `horizon`. */
 bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);
 
+/* SKN_BAD_MESSAGE for a training batch that was computed, or skipped, before:
+ * it would wait for its turn forever. `name` is the actor's. */
+skn_status_t skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
+                                   const char *name, skn_error_t *error);
+
 void skn_turns_forward_done(skn_turns_t *turns);
 /* The gradient has been sent: the rows are away. */
 void skn_turns_update_sent(skn_turns_t *turns);

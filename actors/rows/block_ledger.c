@@ -87,6 +87,12 @@ skn_block_ledger_complete(skn_block_ledger_t *ledger, uint64_t batches)
 }
 
 uint32_t
+skn_block_ledger_count(const skn_block_ledger_t *ledger)
+{
+    return (ledger->applied ? 1u : 0u) + (ledger->missed ? 1u : 0u);
+}
+
+uint32_t
 skn_block_ledger_views(const skn_block_ledger_t *ledger,
                        skn_tensor_view_t *view)
 {

@@ -34,7 +34,9 @@ void skn_block_ledger_add(skn_block_ledger_t *ledger, uint64_t batch);
  * began without a ledger, and every block counts as having had all batches.
  * Batches that a block has not had by now are recorded as missed. */
 void skn_block_ledger_complete(skn_block_ledger_t *ledger, uint64_t batches);
-/* Fills `view` with the ledger's tensors and returns their number: 0 to 2. */
+/* The number of the ledger's tensors: 0 to 2. */
+uint32_t skn_block_ledger_count(const skn_block_ledger_t *ledger);
+/* Fills `view` with them, and returns their number. */
 uint32_t skn_block_ledger_views(const skn_block_ledger_t *ledger,
                                 skn_tensor_view_t *view);
 

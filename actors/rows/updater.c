@@ -421,11 +421,11 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
                                    &updater->rows, error);
     if (status != SKN_OK)
         return status;
-    updater->restore.view_count =
-        list_views(updater, true, updater->restore.views);
-    skn_tensor_view_t own[SKN_TENSOR_VIEWS_MAX];
-    updater->restore.required =
-        skn_tensors_of(&updater->rows, &updater->place, true, own);
+    /* A checkpoint may lack the ledger. */
+    skn_restore_t *restore = &updater->restore;
+    restore->view_count = list_views(updater, true, restore->views);
+    restore->required =
+        restore->view_count - skn_block_ledger_count(&updater->ledger);
     skn_restore_open(&updater->restore, actor);
     if (updater->restore.wanted)
         return SKN_OK;
@@ -518,8 +518,7 @@ updater_close(skn_actor_t *actor, void *state)
 }
 
 static const skn_option_t options[] = {
-    { "layer", SKN_OPTION_INT, "0", 0, 1023, NULL,
-      "index of the layer, counted from the input" },
+    SKN_OPTION_OF("layer", "0", SKN_SETTING_LAYER),
     { "layer_name", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
       "the layer's name in the model file and in checkpoints" },
     { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,

@@ -2,8 +2,8 @@
  * have one: the output shard that draws, and the table_builder that builds its
  * index.
  *
- * Besides SKN_SAMPLER_OPTIONS a kind has `seed`, `layer`, `labels`,
- * `row_first`, `row_count`, `hidden` and `batch_rows`.
+ * Besides SKN_SHARD_OPTIONS and SKN_SAMPLER_OPTIONS a kind has `seed`, `layer`
+ * and `batch_rows`.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_SAMPLERS_OPTIONS_H
 #define ACTORS_SAMPLERS_OPTIONS_H
@@ -13,6 +13,16 @@
 #include "skein/actor.h"
 
 /* clang-format off */
+/* The shard of the output layer that is sampled. */
+#define SKN_SHARD_OPTIONS                                                      \
+    { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,                   \
+      "number of rows of the whole layer" },                                   \
+    { "row_first", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                 \
+      "first row of the shard, a multiple of the block" },                     \
+    { "row_count", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,                \
+      "number of rows of the shard" },                                         \
+    { "hidden", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,                 \
+      "number of units of the layer below" }
 #define SKN_SAMPLER_OPTIONS                                                    \
     { "sampler", SKN_OPTION_TEXT, "exact", 0, 0, NULL,                         \
       "sampler that chooses the active set" },                                 \

@@ -259,9 +259,10 @@ print_stopped(const cli_call_t *call, const json_t *event,
 {
     if (!stop || !stop->is_part)
         cli_event_tell_stop(call, event,
-                            !stop            ? NULL
-                            : stop->moved[0] ? stop->moved
-                                             : stop->resume_path);
+                            !stop             ? NULL
+                            : stop->moved[0]  ? stop->moved
+                            : !stop->is_named ? stop->run_path
+                                              : NULL);
 }
 
 static void

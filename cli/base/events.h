@@ -14,10 +14,8 @@
 
 /* How the event `stopped` is printed. */
 typedef struct cli_event_stop {
-    /* The run's folder, if the command that resumes the run must name it; NULL
-     * if the command names it already. */
-    const char *resume_path;
-    const char *run_path; /* its folder at the start; NULL: none is known */
+    const char *run_path; /* the run's folder at its start; NULL: unknown */
+    bool is_named;        /* the user's command names that folder already */
     /* The folder of its last checkpoint, if another. */
     char moved[SKN_TEXT_MAX];
     bool is_part; /* part of a run whose end another process prints: print
@@ -38,7 +36,8 @@ void cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
 /* The same without a bar. */
 void cli_event_show(const cli_call_t *call, const char *line);
 /* Prints where a run has stopped, from its event `stopped`, and on a separate
- * line the command that resumes it; resume_path is as in cli_event_stop_t. */
+ * line the command that resumes it. `resume_path`: the run's folder if that
+ * command must name it, or NULL. */
 void cli_event_tell_stop(const cli_call_t *call, const json_t *event,
                          const char *resume_path);
 

@@ -24,7 +24,7 @@
  * option. */
 #define SSH_DEFAULT "ssh"
 #define SSH_PATIENCE "ConnectTimeout=10"
-/* What follows the words of --ssh, and the NULL. */
+/* The most arguments after the words of --ssh, with the NULL. */
 #define SSH_ARGUMENTS 8
 
 static void

@@ -35,7 +35,8 @@ horizon_of(const plan_t *plan, uint64_t batch)
     return plan->marker[k] - 1;
 }
 
-/* What batch t must have seen: all updates <= max(t - window, last marker). */
+/* The updates that batch t must have seen: exactly the first max(t + 1 -
+ * window, batches at the last marker). */
 static uint64_t
 definition(const plan_t *plan, uint64_t batch)
 {

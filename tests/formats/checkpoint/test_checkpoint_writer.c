@@ -181,8 +181,8 @@ Test(checkpoint_writer, keeps_the_newest_and_the_best)
     cr_expect_str_eq(target, "batch-000000000006");
 }
 
-/* What is written is read by this path, where a node sends its part to another
- * and where the checkpoint is hashed. */
+/* A written checkpoint is read by its path when a node sends its part to
+ * another node, and when the weights are hashed. */
 Test(checkpoint_writer, has_the_path_of_a_folder_that_was_moved)
 {
     char want[2 * TEMP_FOLDER_BYTES], old[sizeof(folder)];

@@ -126,7 +126,7 @@ Test(membership, another_incarnation_means_that_the_first_has_died)
     skn_membership_destroy(&play.membership);
 }
 
-/* What duties to end say, where survivors may keep what they have. */
+/* Whether the duty to end lets a survivor keep its state (salvage). */
 static bool
 salvages(play_t *play)
 {

@@ -537,7 +537,8 @@ Test(membership_apart, whose_disk_has_room_again_comes_back_at_once)
     finish(&play);
 }
 
-/* Of a backup, say: members take no message of a generation that they had. */
+/* The journal may come from a backup. Members ignore messages of a generation
+ * that they have already been part of. */
 Test(membership_apart, an_older_journal_does_not_begin_an_older_generation)
 {
     play_t play = { .now_ns = 1000 * MS };

@@ -99,6 +99,7 @@ typedef struct skn_in_pipe {
     const void **parts;    /* [set_count * sender_count] for `sets` */
     uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* durations of the handler */
+    bool is_quick;           /* its last call was */
 } skn_in_pipe_t;
 
 typedef struct skn_in_edge {
@@ -170,7 +171,11 @@ struct skn_actor {
     skn_phase_t phase;
     skn_place_t place; /* also read by the watchdog */
     bool closing, has_nothing, finished, wire;
-    bool moved; /* work or credit has arrived since the last wait began */
+    bool holds;    /* what it sends may wait for more (outgoing.c) */
+    bool is_quick; /* its last `produce` was */
+    bool has_held;
+    uint64_t held_ns; /* since when */
+    bool moved;       /* work or credit has arrived since the last wait began */
     bool sends_events; /* it has sent an event */
     bool names_sender; /* sender.h: a failure is about the message in hand */
     uint64_t unsent;   /* messages in all outboxes: more than 0 is "blocked" */
@@ -236,6 +241,10 @@ skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
  * be refused. */
 bool skn_outgoing_has_credit(skn_actor_t *actor, const skn_schema_t *schema,
                              const void *message);
+/* Sends what was held. Call it before a wait; and at the end of each handler
+ * and hook: it then sends what has been held for some microseconds. */
+void skn_outgoing_flush(skn_actor_t *actor);
+void skn_outgoing_flush_old(skn_actor_t *actor, uint64_t now_ns);
 /* Ends the out-edges of the pipes that end early, or of those that end late
  * (endings.h); the outboxes must be empty. */
 skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
@@ -244,8 +253,8 @@ skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
 void skn_outgoing_drop(skn_actor_t *actor);
 
 /* incoming.c */
-/* Takes at most one pass from the inbox: applies credits, and queues the rest.
- * False: the inbox is empty. */
+/* For an actor that handles no work: takes at most one pass from the inbox,
+ * applies credits, and queues the rest. False: the inbox is empty. */
 bool skn_incoming_collect(skn_actor_t *actor);
 /* Handles at most one pass of answers, even while blocked, or of work, until a
  * message leaves the actor blocked; returns whether there is more to handle. */
@@ -263,9 +272,9 @@ skn_status_t skn_incoming_end(skn_actor_t *actor, uint32_t slot,
 skn_status_t skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error);
 void skn_incoming_drop(skn_actor_t *actor);
 /* Calls a handler, measures and traces it, and restarts the actor if it fails
- * and may restart. */
+ * and may restart. `pipe` is NULL for the clock. */
 skn_status_t skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
-                              skn_histogram_t *latency, const void *message,
+                              skn_in_pipe_t *pipe, const void *message,
                               skn_error_t *error);
 
 #endif

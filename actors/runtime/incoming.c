@@ -122,8 +122,7 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     status = skn_actor_leave(actor, status, error);
     if (status == SKN_OK) {
         *refused = SIZE_MAX; /* no single part is to blame */
-        status =
-            skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
+        status = skn_actor_handle(actor, pipe->handler, pipe, sum, error);
     }
     skn_payload_drop(sum);
     return status;
@@ -145,8 +144,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
                               .count = pipe->sender_count,
                               .refused = &refused,
                               .senders = pipe->sender_count };
-        status = skn_actor_handle(actor, pipe->handler, &pipe->latency, &parts,
-                                  error);
+        status = skn_actor_handle(actor, pipe->handler, pipe, &parts, error);
     }
     if (pipe->sender_count == 1)
         refused = 0;
@@ -320,7 +318,7 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
                                .place = edge->part,
                                .senders = pipe->sender_count };
     status = skn_actor_handle(
-        actor, pipe->handler, &pipe->latency,
+        actor, pipe->handler, pipe,
         pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
     skn_payload_drop(message);
     if (status != SKN_OK)
@@ -385,19 +383,45 @@ drop_parcel(const skn_parcel_t *parcel)
         skn_payload_drop(parcel->pointer);
 }
 
-static skn_status_t
-keep_parcel(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+/* Where a message or an end waits to be handled; NULL for any other parcel. */
+static skn_queue_t *
+queue_of(skn_actor_t *actor, const skn_parcel_t *parcel)
 {
+    if (parcel->type != SKN_PARCEL_MESSAGE && parcel->type != SKN_PARCEL_END)
+        return NULL;
     assert(parcel->slot < actor->in_edge_count);
-    const skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
-    skn_queue_t *queue =
-        edge->pipe->wired->peer ? &actor->answers : &actor->work;
-    if (skn_queue_put(queue, parcel))
-        return SKN_OK;
-    drop_parcel(parcel);
-    return skn_fail(error, SKN_NO_MEMORY,
-                    "%s: no memory for more than %u messages that wait",
-                    actor->wired->name, queue->count);
+    return actor->in_edges[parcel->slot].pipe->wired->peer ? &actor->answers
+                                                           : &actor->work;
+}
+
+/* Applies a credit, and queues what is to be handled later. */
+static void
+sort_parcel(skn_actor_t *actor, const skn_parcel_t *parcel)
+{
+    skn_error_t error = { 0 };
+    skn_queue_t *queue = queue_of(actor, parcel);
+    if (parcel->type == SKN_PARCEL_CLOCK) {
+        assert(actor->clock_here_count < actor->clock_asked);
+        actor->clock_here[actor->clock_here_count++] = parcel->pointer;
+        return;
+    }
+    if (actor->phase == SKN_PHASE_FAILED) {
+        drop_parcel(parcel);
+        return;
+    }
+    if (!queue) {
+        assert(parcel->type == SKN_PARCEL_CREDIT);
+        actor->moved = true;
+        (void)skn_outgoing_credit(actor, parcel->slot, (uint32_t)parcel->number,
+                                  &error);
+    } else if (!skn_queue_put(queue, parcel)) {
+        drop_parcel(parcel);
+        (void)skn_fail(&error, SKN_NO_MEMORY,
+                       "%s: no memory for more than %u messages that wait",
+                       actor->wired->name, queue->count);
+    }
+    if (error.status != SKN_OK)
+        skn_actor_fail(actor, &error);
 }
 
 bool
@@ -405,26 +429,25 @@ skn_incoming_collect(skn_actor_t *actor)
 {
     skn_parcel_t parcel;
     int taken = 0;
-    while (taken < PASS_PARCELS_MAX && skn_inbox_take(actor->inbox, &parcel)) {
-        skn_error_t error = { 0 };
-        skn_status_t status = SKN_OK;
-        taken++;
-        if (parcel.type == SKN_PARCEL_CLOCK) {
-            assert(actor->clock_here_count < actor->clock_asked);
-            actor->clock_here[actor->clock_here_count++] = parcel.pointer;
-        } else if (actor->phase == SKN_PHASE_FAILED) {
-            drop_parcel(&parcel);
-        } else if (parcel.type == SKN_PARCEL_CREDIT) {
-            actor->moved = true;
-            status = skn_outgoing_credit(actor, parcel.slot,
-                                         (uint32_t)parcel.number, &error);
-        } else {
-            status = keep_parcel(actor, &parcel, &error);
-        }
-        if (status != SKN_OK)
-            skn_actor_fail(actor, &error);
-    }
+    for (; taken < PASS_PARCELS_MAX && skn_inbox_take(actor->inbox, &parcel);
+         taken++)
+        sort_parcel(actor, &parcel);
     return taken == PASS_PARCELS_MAX;
+}
+
+/* The next parcel of `queue`: one that waits there, or the first of its kind
+ * that comes out of the inbox. */
+static bool
+next_parcel(skn_actor_t *actor, skn_queue_t *queue, skn_parcel_t *parcel)
+{
+    if (skn_queue_take(queue, parcel))
+        return true;
+    while (skn_inbox_take(actor->inbox, parcel)) {
+        if (queue_of(actor, parcel) == queue)
+            return true;
+        sort_parcel(actor, parcel);
+    }
+    return false;
 }
 
 /* Handles at most one pass of `queue`; only answers are also handled while
@@ -436,7 +459,8 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
     int taken = 0;
     while (taken < PASS_PARCELS_MAX &&
            (actor->unsent == 0 || queue == &actor->answers) &&
-           actor->phase != SKN_PHASE_FAILED && skn_queue_take(queue, &parcel)) {
+           actor->phase != SKN_PHASE_FAILED &&
+           next_parcel(actor, queue, &parcel)) {
         skn_error_t error = { 0 };
         skn_status_t status;
         if (taken++ == 0)
@@ -449,7 +473,8 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    return queue->count > 0;
+    skn_outgoing_flush(actor);
+    return taken == PASS_PARCELS_MAX || queue->count > 0;
 }
 
 bool
@@ -468,6 +493,8 @@ void
 skn_incoming_drop(skn_actor_t *actor)
 {
     skn_parcel_t parcel;
+    if (actor->inbox)
+        skn_inbox_look(actor->inbox);
     while (skn_queue_take(&actor->work, &parcel) ||
            skn_queue_take(&actor->answers, &parcel) ||
            (actor->inbox && skn_inbox_take(actor->inbox, &parcel)))

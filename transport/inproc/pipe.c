@@ -49,7 +49,16 @@
  * socket signal the next parcel: it is edge triggered, and a read that finds
  * nothing arms it (zmq_getsockopt(3), ZMQ_FD). `seen_empty`: the wait has just
  * found that it did not; a read that finds nothing costs two system calls. */
+/* Parcels that one ZeroMQ message carries: a lot is allocated by the sender and
+ * freed by the receiver. As large as malloc keeps for the next call. */
+#define LOT_PARCELS_MAX 42
+typedef struct skn_lot {
+    uint32_t count, taken;
+    skn_parcel_t parcel[LOT_PARCELS_MAX];
+} skn_lot_t;
+
 struct skn_inbox {
+    skn_lot_t *lot; /* NULL: none is being taken */
     zsock_t *zsock;
     void *socket; /* of `zsock` */
     int descriptor;
@@ -58,6 +67,7 @@ struct skn_inbox {
 struct skn_outlet {
     zsock_t *zsock;
     void *socket;
+    skn_lot_t *held; /* NULL: none was needed yet */
 };
 struct skn_thread {
     zactor_t *zactor;
@@ -250,14 +260,31 @@ skn_inbox_close(skn_inbox_t **inbox)
     if (!*inbox)
         return;
     socket_close(&(*inbox)->zsock);
+    free((*inbox)->lot);
     free(*inbox);
     *inbox = NULL;
+}
+
+static void
+take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
+{
+    skn_lot_t *lot = inbox->lot;
+    assert(lot->taken < lot->count);
+    *parcel = lot->parcel[lot->taken++];
+    if (lot->taken < lot->count)
+        return;
+    free(lot);
+    inbox->lot = NULL;
 }
 
 bool
 skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
 {
     stop_at_exit();
+    if (inbox->lot) {
+        take_of_lot(inbox, parcel);
+        return true;
+    }
     if (inbox->seen_empty) {
         inbox->seen_empty = false;
         return false;
@@ -270,7 +297,17 @@ skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
         *parcel = (skn_parcel_t){ .type = SKN_PARCEL_FOREIGN };
     if (parcel->pointer)
         HAPPENS_AFTER(parcel->pointer);
+    if (parcel->type == SKN_PARCEL_LOT) {
+        inbox->lot = parcel->pointer;
+        take_of_lot(inbox, parcel);
+    }
     return true;
+}
+
+void
+skn_inbox_look(skn_inbox_t *inbox)
+{
+    inbox->seen_empty = false;
 }
 
 /* poll, not zmq_poll, which examines every socket before and after: eight
@@ -345,6 +382,7 @@ skn_outlet_close(skn_outlet_t **outlet)
     if (!*outlet)
         return;
     socket_close(&(*outlet)->zsock);
+    free((*outlet)->held);
     free(*outlet);
     *outlet = NULL;
 }
@@ -359,14 +397,53 @@ put(void *socket, const skn_parcel_t *parcel)
                                        ZMQ_DONTWAIT)) == sizeof(*parcel);
 }
 
-skn_status_t
-skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
-               skn_error_t *error)
+static skn_status_t
+send_parcel(const skn_outlet_t *outlet, const skn_parcel_t *parcel,
+            skn_error_t *error)
 {
     if (put(outlet->socket, parcel))
         return SKN_OK;
     return skn_fail(error, SKN_INTERNAL, "a parcel could not be sent: %s",
                     zmq_strerror(errno));
+}
+
+skn_status_t
+skn_outlet_flush(skn_outlet_t *outlet, skn_error_t *error)
+{
+    skn_lot_t *lot = outlet->held;
+    if (!lot || lot->count == 0)
+        return SKN_OK;
+    if (lot->count == 1) {
+        lot->count = 0;
+        return send_parcel(outlet, &lot->parcel[0], error);
+    }
+    const skn_parcel_t parcel = { .type = SKN_PARCEL_LOT, .pointer = lot };
+    outlet->held = NULL;
+    return send_parcel(outlet, &parcel, error);
+}
+
+skn_status_t
+skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
+               skn_error_t *error)
+{
+    skn_status_t status = skn_outlet_flush(outlet, error);
+    return status == SKN_OK ? send_parcel(outlet, parcel, error) : status;
+}
+
+skn_status_t
+skn_outlet_hold(skn_outlet_t *outlet, const skn_parcel_t *parcel,
+                skn_error_t *error)
+{
+    skn_lot_t *lot = outlet->held;
+    if (!lot) {
+        lot = outlet->held = malloc(sizeof(*lot));
+        if (!lot) /* it need not wait */
+            return send_parcel(outlet, parcel, error);
+        lot->count = lot->taken = 0;
+    }
+    lot->parcel[lot->count++] = *parcel;
+    return lot->count < LOT_PARCELS_MAX ? SKN_OK
+                                        : skn_outlet_flush(outlet, error);
 }
 
 /* --- threads -------------------------------------------------------------- */

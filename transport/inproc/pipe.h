@@ -51,6 +51,9 @@ void skn_inbox_close(skn_inbox_t **inbox);
  * that saw nothing in this inbox does not look again. */
 bool skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel);
 
+/* The next take looks, whatever the last wait saw. */
+void skn_inbox_look(skn_inbox_t *inbox);
+
 /* Waits until one of `count` (at most 4) inboxes has a parcel, or `descriptor`
  * (-1: none) is readable, at most `timeout_ms` (-1: forever). It returns early
  * when a signal interrupts it, or when skn_inbox_take has not yet found one of
@@ -70,10 +73,17 @@ void skn_outlet_close(skn_outlet_t **outlet);
 /* Never waits. Fails only when the system is out of memory. */
 skn_status_t skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
                             skn_error_t *error);
+/* The same for a parcel that may wait for the next ones, until skn_outlet_flush
+ * or skn_outlet_put, so that one ZeroMQ message carries them all. */
+skn_status_t skn_outlet_hold(skn_outlet_t *outlet, const skn_parcel_t *parcel,
+                             skn_error_t *error);
+skn_status_t skn_outlet_flush(skn_outlet_t *outlet, skn_error_t *error);
 
 /* The type of a parcel that stands for any other message: CZMQ's "$TERM", by
  * which zactor_destroy asks a thread to return. */
 #define SKN_PARCEL_FOREIGN UINT32_MAX
+/* The type of a parcel that stands for several; pipe.c alone sees it. */
+#define SKN_PARCEL_LOT (UINT32_MAX - 1)
 
 typedef struct skn_thread skn_thread_t;
 

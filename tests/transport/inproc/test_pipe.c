@@ -120,8 +120,11 @@ Test(pipe, a_wait_ends_with_a_parcel_a_descriptor_or_its_time)
     cr_assert(inboxes[1] && outlet && descriptor >= 0);
     skn_inbox_wait(inboxes, 3, descriptor, 0);
     skn_inbox_wait(inboxes, 3, descriptor, 1);
+    cr_expect(!skn_inbox_take(inboxes[1], &parcel));
+    skn_inbox_wait(inboxes, 3, descriptor, 1);
     cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
     skn_inbox_wait(inboxes, 3, -1, -1); /* would wait for ever */
+    skn_inbox_look(inboxes[1]);
     cr_expect(skn_inbox_take(inboxes[1], &parcel));
     uint64_t one = 1;
     cr_assert_eq(write(descriptor, &one, sizeof(one)), sizeof(one));
@@ -263,6 +266,76 @@ Test(pipe, every_value_of_a_parcel_survives)
                       in.number == out.number && in.pointer == out.pointer);
             cr_expect(!skn_inbox_take(inbox, &in));
         }
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}
+
+/* --- lots ----------------------------------------------------------------- */
+
+/* What is held and what is put arrive in one order, however many there are. */
+Test(pipe, held_parcels_arrive_in_order_with_those_that_are_put)
+{
+    skn_inbox_t *inbox = skn_inbox_open("inproc://held", &error);
+    skn_outlet_t *outlet = skn_outlet_open("inproc://held", &error);
+    skn_parcel_t parcel = { 0 };
+    uint64_t sent = 0, taken = 0;
+    cr_assert(inbox && outlet, "%s", error.text);
+    for (uint64_t size = 0; size < 200; size++) {
+        for (uint64_t k = 0; k < size; k++) {
+            parcel.number = sent++;
+            cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
+        }
+        parcel.number = sent;
+        if (size % 3 == 0)
+            cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
+        if (size % 3 == 1) {
+            sent++;
+            cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
+        }
+        while (skn_inbox_take(inbox, &parcel))
+            cr_expect_eq(parcel.number, taken++);
+    }
+    cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
+    while (skn_inbox_take(inbox, &parcel))
+        cr_expect_eq(parcel.number, taken++);
+    cr_expect_eq(taken, sent);
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}
+
+/* A lot that was taken in part keeps a wait from sleeping. */
+Test(pipe, a_wait_ends_at_once_while_a_lot_is_not_empty)
+{
+    skn_inbox_t *inbox = skn_inbox_open("inproc://rest", &error);
+    skn_outlet_t *outlet = skn_outlet_open("inproc://rest", &error);
+    skn_parcel_t parcel = { .number = 1 };
+    cr_assert(inbox && outlet, "%s", error.text);
+    cr_expect(!skn_inbox_take(inbox, &parcel));
+    for (int k = 0; k < 2; k++)
+        cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
+    cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
+    skn_inbox_wait(&inbox, 1, -1, -1);
+    cr_expect(skn_inbox_take(inbox, &parcel));
+    cr_expect(!skn_inbox_is_empty(inbox));
+    skn_inbox_wait(&inbox, 1, -1, -1); /* would wait for ever */
+    cr_expect(skn_inbox_take(inbox, &parcel));
+    cr_expect(!skn_inbox_take(inbox, &parcel));
+    skn_outlet_close(&outlet);
+    skn_inbox_close(&inbox);
+}
+
+Test(pipe, held_parcels_and_lots_are_freed_with_their_sockets)
+{
+    skn_inbox_t *inbox = skn_inbox_open("inproc://freed", &error);
+    skn_outlet_t *outlet = skn_outlet_open("inproc://freed", &error);
+    skn_parcel_t parcel = { .number = 1 };
+    cr_assert(inbox && outlet, "%s", error.text);
+    for (int k = 0; k < 3; k++)
+        cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
+    cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
+    cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
+    skn_inbox_wait(&inbox, 1, -1, -1);
+    cr_expect(skn_inbox_take(inbox, &parcel));
     skn_outlet_close(&outlet);
     skn_inbox_close(&inbox);
 }

@@ -71,6 +71,7 @@ skn_predictor_open(const char *path, skn_error_t *error)
         skn_fail(error, SKN_NO_MEMORY, "no memory for a predictor");
         return NULL;
     }
+    atomic_init(&predictor->references, 1);
     /* Weights are verified as they are read; the moments need not be. Only if
      * that finds damage is everything verified, to use an older checkpoint. */
     skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
@@ -89,11 +90,16 @@ skn_predictor_open(const char *path, skn_error_t *error)
 void
 skn_predictor_close(skn_predictor_t **predictor)
 {
-    if (!predictor || !*predictor)
+    skn_predictor_t *own = predictor ? *predictor : NULL;
+    if (!own)
         return;
-    unload(*predictor);
-    free(*predictor);
     *predictor = NULL;
+    /* What other threads read of it, they have read before it is freed. */
+    if (atomic_fetch_sub_explicit(&own->references, 1, memory_order_acq_rel) >
+        1)
+        return;
+    unload(own);
+    free(own);
 }
 
 skn_status_t

@@ -4,6 +4,8 @@
 #ifndef TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
 #define TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "actors/protocol/data.h"
 #include "actors/predict/network.h"
 #include "topology/run/trained.h"
@@ -13,6 +15,9 @@ struct skn_predictor {
     skn_network_t network;
     skn_predictor_info_t info;
     bool strict; /* skn_predictor_strict */
+    /* One for the host that opened it or the slot that it is in, and one for
+     * each skn_predictor_slot_acquire. */
+    atomic_uint references;
 };
 
 /* How the run's files are opened: as in training, with the model's sizes. */

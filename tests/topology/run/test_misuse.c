@@ -139,6 +139,19 @@ predict_with_nothing(void)
 }
 
 static bool
+slots_of_nothing(void)
+{
+    skn_predictor_slot_t slot = SKN_ZERO;
+    skn_predictor_t *none = NULL;
+    return is_usage(skn_predictor_slot_store(NULL, NULL, &error)) &&
+           is_usage(skn_predictor_slot_store(&slot, &none, &error)) &&
+           skn_predictor_slot_store(NULL, &none, NULL) == SKN_USAGE &&
+           !skn_predictor_slot_acquire(NULL, &error) &&
+           is_usage(error.status) && !skn_predictor_slot_acquire(NULL, NULL) &&
+           !skn_predictor_slot_acquire(&slot, NULL);
+}
+
+static bool
 texts_of_nothing(void)
 {
     char text[4] = "abc", *end = text;
@@ -198,6 +211,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_predictor_slot_*", slots_of_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },
     };

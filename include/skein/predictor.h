@@ -9,7 +9,8 @@
  * weights are loaded, no moments. Every label is scored, so that the result is
  * exact, unless skn_predictor_index has built an index. After that a predictor
  * does not change: any number of threads may use it at once; each call has
- * memory of its own. A slot lets a service replace its predictor under load.
+ * memory of its own, which the predictor keeps for later ones. A slot lets a
+ * service replace its predictor under load.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_PREDICTOR_H
 #define SKEIN_PREDICTOR_H

@@ -52,8 +52,8 @@ skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
                                uint32_t probes, skn_error_t *error);
 
 /* The memory of a pass, for the next one to use again. Freed after each pass it
- * may go back to the system each time, and return page by page. { 0 } is
- * empty. */
+ * may go back to the system each time, and return page by page
+ * (docs/decisions/0032-a-batcher-without-a-thread.md). { 0 } is empty. */
 typedef struct skn_pass_memory {
     void *block;
     size_t bytes;

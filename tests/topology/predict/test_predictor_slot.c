@@ -1,5 +1,6 @@
 /* test_predictor_slot.c - tests the place of a service's predictor: who has a
  * reference, and what a reload does to those who have one.
+ * tests/stress/stress_batcher.c has reloads under load.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sys/wait.h>

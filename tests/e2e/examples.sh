@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
 
 check "make install works" cmake --install "$build" --prefix "$work/prefix" ||
     finish
@@ -18,6 +20,12 @@ check "ping_pong.c is under 40 lines" test "$(lines ping_pong.c)" -lt 40
 check "wordcount is under 100 lines with its topology" \
     test "$(lines wordcount/wordcount.c wordcount/wordcount.yaml)" -lt 100
 head -c 20000 "$root/LICENSE" >text.txt
+# What service.c is asked, and the answers of the command.
+tiny_model
+check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
+tail -n +2 test.txt | cut -d ' ' -f 2- >requests
+"$skein" predict run requests --top 1 | cat -n | awk '{ print $1, $2 }' >answers
+cd "$work/examples" || exit 70
 
 c11=(gcc -std=c11)
 cxx17=(g++ -std=c++17 -x c++)
@@ -65,6 +73,29 @@ for language in c11 cxx17; do
     timeout 20 ./ports <text.txt >words
     check_equal "$language: a program's lines go through an actor and back" \
         "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
-    rm -f ping_pong host ports wordcount/wordcount.so
+
+    check "$language: service.c builds" example skein service.c -pthread \
+        -o service
+    rm -f input && mkfifo input
+    ./service "$work/run" <input >served 2>reloads &
+    service=$!
+    exec 9>input
+    head -n 100 "$work/requests" >&9
+    check "$language: it answers while its input is open" \
+        wait_until 300 sh -c '[ "$(cat served | wc -l)" -eq 100 ]'
+    kill -HUP $service
+    check "$language: it opens the model again" \
+        wait_until 300 grep -q '^reloaded' reloads
+    mv "$work/run" "$work/gone"
+    kill -HUP $service
+    check "$language: it keeps the model that it has" \
+        wait_until 300 grep -q '^the former model stays: .*/run' reloads
+    mv "$work/gone" "$work/run"
+    tail -n +101 "$work/requests" >&9
+    exec 9>&-
+    check "$language: it ends with its input" wait $service
+    check_equal "$language: and answers as the command does" \
+        "$(sort -n served)" "$(cat "$work/answers")"
+    rm -f ping_pong host ports service wordcount/wordcount.so
 done
 finish

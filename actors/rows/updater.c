@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/finite.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"

@@ -18,8 +18,9 @@
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
 #include "cli/base/trace_events.h"
+#include "formats/checkpoint/salvage.h"
 #include "formats/text/json_text.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 #include "topology/idle/load.h"
 #include "transport/socket/clock.h"
 

@@ -10,7 +10,7 @@
 #include "actors/machine/system_machine.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/shortage.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 static pipeline_t data;
 static const char *words[8];

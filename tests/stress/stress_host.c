@@ -1,7 +1,7 @@
 /* stress_host.c - exercises what a host may do at any time, for the thread
  * sanitizer: stops from another thread at every moment of a start, events that
  * are requested without waiting, and two topologies at once. Covers
- * topology/run/topology.c.
+ * topology/host/topology.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <pthread.h>

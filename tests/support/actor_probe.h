@@ -18,7 +18,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "topology/spec/draft.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 #define PROBE_EVENTS_BYTES 65536
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"

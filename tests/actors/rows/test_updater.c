@@ -6,9 +6,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/rows/rows.h"
 #include "formats/checkpoint/ledger.h"
+#include "formats/checkpoint/salvage.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/temp_folder.h"
 

@@ -9,7 +9,7 @@
 #include "actors/protocol/kinds.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/sanitized.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 static pipeline_t data;
 

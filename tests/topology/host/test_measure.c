@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "topology/run/measure.h"
+#include "topology/host/measure.h"
 
 TestSuite(measure, .timeout = 60);
 

@@ -2,7 +2,7 @@
  *
  * Covers actors/protocol/kinds.c and actors/protocol/messages.c too.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/spec/kinds_reference.h"
+#include "topology/model/kinds_reference.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

@@ -3,8 +3,8 @@
  * Counter-based (Philox): a draw depends on (seed, purpose, which, place) and
  * on no earlier draw, so there is no state to store or to lose.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_PROTOCOL_DRAWS_H
-#define ACTORS_PROTOCOL_DRAWS_H
+#ifndef KERNELS_DRAWS_H
+#define KERNELS_DRAWS_H
 
 #include "kernels/philox.h"
 

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actors/runtime/builtin.h"
 #include "actors/runtime/crash.h"
-#include "actors/protocol/kinds.h"
 #include "actors/runtime/system.h"
-#include "topology/run/host.h"
-#include "topology/run/measure.h"
-#include "topology/run/verdict.h"
+#include "topology/host/host.h"
+#include "topology/host/measure.h"
+#include "topology/host/verdict.h"
 
 /* The atomic fields are for skn_topology_stop, which another thread or a signal
  * handler may call at any time. */
@@ -72,13 +72,21 @@ skn_topology_of(skn_spec_t **spec, skn_error_t *error)
     return topology;
 }
 
+/* Those of libskein, ending with NULL; NULL in a program without it. */
+static const skn_kind_t *const *
+builtin_kinds(void)
+{
+    const skn_builtin_t *builtin = skn_builtin_find();
+    return builtin ? builtin->kinds : NULL;
+}
+
 skn_topology_t *
 skn_topology_load(const char *path, skn_problems_t *problems,
                   skn_error_t *error)
 {
     skn_document_t *document = skn_document_load(path, problems);
     skn_spec_t *spec =
-        document ? skn_spec_load(&document, skn_kinds, problems) : NULL;
+        document ? skn_spec_load(&document, builtin_kinds(), problems) : NULL;
     return spec ? skn_topology_of(&spec, error) : NULL;
 }
 
@@ -93,16 +101,18 @@ static const skn_kind_t **
 all_kinds(const skn_kind_t *const *kinds)
 {
     size_t own = 0, built_in = 0;
+    const skn_kind_t *const *others = builtin_kinds();
     while (kinds && kinds[own])
         own++;
-    while (skn_kinds[built_in])
+    while (others && others[built_in])
         built_in++;
     const skn_kind_t **all = calloc(own + built_in + 1, sizeof(skn_kind_t *));
     if (!all)
         return NULL;
     if (own > 0)
         memcpy(all, kinds, own * sizeof(skn_kind_t *));
-    memcpy(all + own, skn_kinds, built_in * sizeof(skn_kind_t *));
+    if (built_in > 0)
+        memcpy(all + own, others, built_in * sizeof(skn_kind_t *));
     return all;
 }
 
@@ -277,7 +287,7 @@ skn_topology_break(skn_topology_t *topology)
 }
 
 skn_status_t
-skn_topology_cut(skn_topology_t *topology, skn_salvage_writer_t *writer,
+skn_topology_cut(skn_topology_t *topology, struct skn_salvage_writer *writer,
                  skn_error_t *error)
 {
     skn_system_t *system = system_of(topology, "skn_topology_cut", NULL);

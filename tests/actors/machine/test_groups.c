@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "tests/support/temp_folder.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -237,4 +237,60 @@ Test(groups, threads_are_what_the_limits_leave)
     put(V2 "/x/pids.max", "7\n");
     put(V2 "/x/pids.current", "9\n");
     cr_expect_eq(skn_groups_threads(root), 0);
+}
+
+/* --- texts --------------------------------------------------------------- */
+
+static const char mounts[] =
+    "22 1 0:20 / /proc rw,relatime - proc proc rw\n"
+    "30 1 0:26 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
+    "31 30 0:27 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw\n"
+    "32 30 0:28 /box /sys/fs/cgroup/cpu,cpuacct rw master:1 - cgroup cgroup "
+    "rw,cpuacct,cpu\n"
+    "33 30 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+    "34 30 0:30 / /mnt/a\\040b rw - cgroup cgroup rw,memory\n";
+
+Test(groups, mounts_are_found_by_their_controller)
+{
+    char mount[SKN_GROUPS_PATH_BYTES], top[SKN_GROUPS_PATH_BYTES];
+    cr_assert(skn_groups_mount(mounts, NULL, mount, top));
+    cr_expect_str_eq(mount, "/sys/fs/cgroup/unified");
+    cr_expect_str_eq(top, "/");
+    cr_assert(skn_groups_mount(mounts, "cpu", mount, top));
+    cr_expect_str_eq(mount, "/sys/fs/cgroup/cpu,cpuacct");
+    cr_expect_str_eq(top, "/box");
+    cr_assert(skn_groups_mount(mounts, "cpuset", mount, top));
+    cr_expect_str_eq(mount, "/sys/fs/cgroup/cpuset");
+    cr_expect_not(skn_groups_mount(mounts, "memory", mount, top));
+    cr_expect_not(skn_groups_mount(mounts, "cp", mount, top));
+    cr_expect_not(skn_groups_mount("", NULL, mount, top));
+    cr_expect_not(skn_groups_mount("\n\nx\n1 2 3 - cgroup2", NULL, mount, top));
+}
+
+Test(groups, a_torn_list_of_mounts_is_read_as_far_as_it_goes)
+{
+    char text[sizeof(mounts)];
+    char mount[SKN_GROUPS_PATH_BYTES], top[SKN_GROUPS_PATH_BYTES];
+    for (size_t bytes = 0; bytes < sizeof(mounts); bytes++) {
+        memcpy(text, mounts, bytes);
+        text[bytes] = '\0';
+        if (skn_groups_mount(text, "cpu", mount, top))
+            cr_expect_str_eq(mount, "/sys/fs/cgroup/cpu,cpuacct");
+    }
+}
+
+Test(groups, the_own_group_is_found_by_its_controller)
+{
+    static const char groups[] = "12:cpuset:/\n3:cpu,cpuacct:/a:b/c\n"
+                                 "1:name=systemd:/x\n0::/user.slice/s\n";
+    char path[SKN_GROUPS_PATH_BYTES];
+    cr_assert(skn_groups_own(groups, "cpu", path));
+    cr_expect_str_eq(path, "/a:b/c");
+    cr_assert(skn_groups_own(groups, "cpuset", path));
+    cr_expect_str_eq(path, "/");
+    cr_assert(skn_groups_own(groups, NULL, path));
+    cr_expect_str_eq(path, "/user.slice/s");
+    cr_expect_not(skn_groups_own(groups, "memory", path));
+    cr_expect_not(skn_groups_own("", NULL, path));
+    cr_expect_not(skn_groups_own("x\n1:2", "cpu", path));
 }

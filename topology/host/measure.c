@@ -1,14 +1,14 @@
 /* measure.c - measures CPU time by two samples of /proc and of control groups.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/run/measure.h"
+#include "topology/host/measure.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "topology/plan/groups.h"
-#include "topology/idle/idle_sample.h"
+#include "actors/machine/groups.h"
+#include "actors/machine/usage.h"
 
 /* /proc/stat has a line for each core: enough for some thousands of them. */
 #define STAT_BYTES ((size_t)1 << 19)
@@ -35,7 +35,7 @@ busy_ticks(const char *root, uint32_t *units)
     *units = 0;
     if (file && sched_getaffinity(0, sizeof(cores), &cores) == 0) {
         text[fread(text, 1, STAT_BYTES - 1, file)] = '\0';
-        ticks = skn_idle_busy_ticks(text, &cores, units);
+        ticks = skn_usage_busy_ticks(text, &cores, units);
     }
     if (file)
         (void)fclose(file);

@@ -3,8 +3,8 @@
  * It uses the tables that the runtime itself obeys. Write errors show in
  * ferror(file). Any thread.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOPOLOGY_SPEC_KINDS_REFERENCE_H
-#define TOPOLOGY_SPEC_KINDS_REFERENCE_H
+#ifndef TOPOLOGY_MODEL_KINDS_REFERENCE_H
+#define TOPOLOGY_MODEL_KINDS_REFERENCE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 
 static int
 ascending(const void *left, const void *right)

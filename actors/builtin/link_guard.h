@@ -9,11 +9,12 @@
  * docs/tasks/keys.md states. A check of 1,024 x 128 values takes 12 us (AVX2),
  * a small part of the time to decode them.
  * Pure; a guard belongs to one thread.  SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_LINKS_LINK_GUARD_H
-#define ACTORS_LINKS_LINK_GUARD_H
+#ifndef ACTORS_BUILTIN_LINK_GUARD_H
+#define ACTORS_BUILTIN_LINK_GUARD_H
 
 #include <stdint.h>
 
+#include "actors/runtime/builtin.h"
 #include "kernels/kernels.h"
 #include "skein/error.h"
 #include "skein/message.h"
@@ -35,18 +36,12 @@ typedef struct skn_guard {
     float greatest[SKN_GUARD_FIELDS_MAX];
 } skn_guard_t;
 
-typedef enum skn_guard_verdict {
-    SKN_GUARD_GOOD,
-    SKN_GUARD_NOT_FINITE,
-    SKN_GUARD_EXPLODED
-} skn_guard_verdict_t;
-
 /* Checks a decoded message of `schema`, whose arrays may contain anything. If
  * it is bad, `error` is filled with SKN_DIVERGED and a sentence without a
  * subject: "activation.value of batch 7 that is not finite". */
-skn_guard_verdict_t skn_guard_check(skn_guard_t *guard,
-                                    const skn_kernels_t *kernels,
-                                    const skn_schema_t *schema,
-                                    const void *message, skn_error_t *error);
+skn_link_finding_t skn_guard_check(skn_guard_t *guard,
+                                   const skn_kernels_t *kernels,
+                                   const skn_schema_t *schema,
+                                   const void *message, skn_error_t *error);
 
 #endif

@@ -8,7 +8,7 @@
  * admin-guide/cgroup-v2.rst, "Memory Interface Files", "CPU Interface Files",
  * "PID Interface Files"; cgroup-v1/memory.rst, 5.2; scheduler/sched-bwc.rst.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "skein/limits.h"
-#include "topology/idle/idle_way.h"
 
 /* Version 1 has this value, in pages, for "no limit". */
 #define NO_LIMIT_V1 (UINT64_MAX / 2 / 4096 * 4096)
@@ -36,6 +35,82 @@ static const words_t version1 = { "memory.limit_in_bytes", NULL,
 static const words_t version2 = { "memory.max", "memory.high", "memory.current",
                                   "inactive_file %" SCNu64,
                                   "active_file %" SCNu64 };
+
+/* --- texts of the kernel ------------------------------------------------- */
+
+/* True if the list "a,b,c", which ends at `end`, contains `word`. */
+static bool
+lists(const char *list, const char *end, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+        if ((size_t)(stop - at) == length && memcmp(at, word, length) == 0)
+            return true;
+        at = stop + 1;
+    }
+    return false;
+}
+
+static size_t
+line_length(const char *line)
+{
+    return strcspn(line, "\n");
+}
+
+/* One line: ... root mount options [fields] - type source options. */
+static bool
+mount_of_line(const char *line, const char *controller, char *mount, char *root)
+{
+    char type[SKN_GROUPS_PATH_BYTES];
+    const char *end = line + line_length(line);
+    const char *dash = strstr(line, " - ");
+    int at = 0;
+    if (!dash || dash >= end ||
+        sscanf(line, "%*s %*s %*s %511s %511s", root, mount) != 2 ||
+        sscanf(dash, " - %511s %*s %n", type, &at) != 1 || at == 0 ||
+        strchr(mount, '\\') || strchr(root, '\\')) /* they contain blanks */
+        return false;
+    if (!controller)
+        return strcmp(type, "cgroup2") == 0;
+    return strcmp(type, "cgroup") == 0 && lists(dash + at, end, controller);
+}
+
+bool
+skn_groups_mount(const char *mounts, const char *controller, char *mount,
+                 char *root)
+{
+    for (const char *line = mounts; *line;) {
+        if (mount_of_line(line, controller, mount, root))
+            return true;
+        line += line_length(line);
+        line += *line == '\n';
+    }
+    return false;
+}
+
+bool
+skn_groups_own(const char *groups, const char *controller, char *path)
+{
+    for (const char *line = groups; *line;) {
+        const char *end = line + line_length(line);
+        const char *first = memchr(line, ':', (size_t)(end - line));
+        const char *second =
+            first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
+        bool is = second && (controller ? lists(first + 1, second, controller)
+                                        : strncmp(line, "0::", 3) == 0);
+        if (is && (size_t)(end - second) <= SKN_GROUPS_PATH_BYTES) {
+            (void)snprintf(path, SKN_GROUPS_PATH_BYTES, "%.*s",
+                           (int)(end - second - 1), second + 1);
+            return true;
+        }
+        line = end + (*end == '\n');
+    }
+    return false;
+}
+
+/* --- files --------------------------------------------------------------- */
 
 static FILE *
 open_in(const char *folder, const char *name)
@@ -151,7 +226,7 @@ throttled_of(const char *folder, bool modern)
 /* The place of a hierarchy: the group at its mount point, and the mount
  * point. */
 typedef struct group_place {
-    char group[SKN_IDLE_PATH_BYTES], mount[SKN_IDLE_PATH_BYTES];
+    char group[SKN_GROUPS_PATH_BYTES], mount[SKN_GROUPS_PATH_BYTES];
 } group_place_t;
 
 /* If /proc/self/mountinfo does not list it, the customary mount point is
@@ -165,8 +240,8 @@ find_mount(const char *root, const char *controller, bool modern,
     bool found = false;
     FILE *file = open_in(root, "proc/self/mountinfo");
     while (file && !found && getline(&line, &room, file) > 0)
-        found = skn_idle_mount(line, modern ? NULL : controller, place->mount,
-                               place->group);
+        found = skn_groups_mount(line, modern ? NULL : controller, place->mount,
+                                 place->group);
     free(line);
     if (file)
         (void)fclose(file);
@@ -215,18 +290,6 @@ go_up(char *folder, size_t base)
     return true;
 }
 
-/* Whether the comma-separated `list` of controllers includes `name`. */
-static bool
-lists(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)); at += length)
-        if ((at == list || at[-1] == ',') &&
-            (at[length] == '\0' || at[length] == ','))
-            return true;
-    return false;
-}
-
 /* Finds the next hierarchy of /proc/self/cgroup that has `controller` (version
  * 1) or all controllers (version 2): whether it is version 2, and its group, in
  * `line`. */
@@ -244,7 +307,7 @@ next_group(FILE *file, const char *controller, char line[SKN_TEXT_MAX],
         if (strcmp(*group, "/") == 0)
             **group = '\0';
         *modern = controllers[1] == '\0';
-        if (*modern || lists(controllers + 1, controller))
+        if (*modern || lists(controllers + 1, *group - 1, controller))
             return true;
     }
     return false;

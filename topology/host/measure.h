@@ -4,8 +4,8 @@
  * Samples the process, its control groups and its cores at the beginning and at
  * the end. What the system does not report stays unknown; that is no failure.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOPOLOGY_RUN_MEASURE_H
-#define TOPOLOGY_RUN_MEASURE_H
+#ifndef TOPOLOGY_HOST_MEASURE_H
+#define TOPOLOGY_HOST_MEASURE_H
 
 #include "actors/runtime/figures.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "topology/run/verdict.h"
+#include "topology/host/verdict.h"
 
 TestSuite(verdict, .timeout = 60);
 

@@ -1,6 +1,6 @@
 /* verdict.c - finds what bounds a run by comparing what each candidate costs.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/run/verdict.h"
+#include "topology/host/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * costs most is named, and the next one if it costs a good part of that. A pure
  * function of the figures.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOPOLOGY_RUN_VERDICT_H
-#define TOPOLOGY_RUN_VERDICT_H
+#ifndef TOPOLOGY_HOST_VERDICT_H
+#define TOPOLOGY_HOST_VERDICT_H
 
 #include "actors/runtime/figures.h"
 

@@ -1,7 +1,7 @@
 /* kinds_reference.c - prints the kinds of actors and the messages, from their
  * own tables.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/spec/kinds_reference.h"
+#include "topology/model/kinds_reference.h"
 
 #include <inttypes.h>
 #include <string.h>

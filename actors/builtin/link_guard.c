@@ -1,6 +1,6 @@
 /* link_guard.c - rejects numbers from other nodes that no sound training has.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/links/link_guard.h"
+#include "actors/builtin/link_guard.h"
 
 #include <assert.h>
 #include <float.h>
@@ -90,7 +90,7 @@ falls_below_0(const guarded_t *guarded, const skn_field_t *field,
     return below;
 }
 
-static skn_guard_verdict_t
+static skn_link_finding_t
 judge(const skn_guard_t *guard, uint32_t at, float reach,
       const guarded_t *guarded, const skn_field_t *field, const void *message,
       skn_error_t *error)
@@ -102,25 +102,25 @@ judge(const skn_guard_t *guard, uint32_t at, float reach,
                        "%s.%s of batch %" PRIu64 " with values that are not "
                        "finite",
                        name, guarded->field, batch);
-        return SKN_GUARD_NOT_FINITE;
+        return SKN_LINK_NOT_FINITE;
     }
     if (falls_below_0(guarded, field, message)) {
         (void)skn_fail(error, SKN_DIVERGED,
                        "%s.%s of batch %" PRIu64 " with values below 0", name,
                        guarded->field, batch);
-        return SKN_GUARD_NOT_FINITE;
+        return SKN_LINK_NOT_FINITE;
     }
     if (reach <= limit_of(guard, at, guarded))
-        return SKN_GUARD_GOOD;
+        return SKN_LINK_GOOD;
     (void)skn_fail(error, SKN_DIVERGED,
                    "%s.%s of batch %" PRIu64 " with values up to %.3g, never "
                    "above %.3g before",
                    name, guarded->field, batch, (double)reach,
                    (double)guard->greatest[at]);
-    return SKN_GUARD_EXPLODED;
+    return SKN_LINK_EXPLODED;
 }
 
-skn_guard_verdict_t
+skn_link_finding_t
 skn_guard_check(skn_guard_t *guard, const skn_kernels_t *kernels,
                 const skn_schema_t *schema, const void *message,
                 skn_error_t *error)
@@ -133,14 +133,14 @@ skn_guard_check(skn_guard_t *guard, const skn_kernels_t *kernels,
         const skn_field_t *field = skn_field_named(schema, guarded->field);
         assert(field && at < SKN_GUARD_FIELDS_MAX);
         float reach = reach_of(kernels, guarded, field, message);
-        skn_guard_verdict_t verdict =
+        skn_link_finding_t finding =
             judge(guard, at, reach, guarded, field, message, error);
-        if (verdict != SKN_GUARD_GOOD)
-            return verdict;
+        if (finding != SKN_LINK_GOOD)
+            return finding;
         if (reach > guard->greatest[at])
             guard->greatest[at] = reach;
         at++;
     }
     guard->message_count += guard->message_count < SKN_GUARD_FIRST;
-    return SKN_GUARD_GOOD;
+    return SKN_LINK_GOOD;
 }

@@ -1,12 +1,11 @@
 /* host.h - topology functions for the command line alone: from a checked spec,
  * with reports and salvages. Everything else is in skein/topology.h.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOPOLOGY_RUN_HOST_H
-#define TOPOLOGY_RUN_HOST_H
+#ifndef TOPOLOGY_HOST_HOST_H
+#define TOPOLOGY_HOST_HOST_H
 
 #include <stdio.h>
 
-#include "formats/checkpoint/salvage.h"
 #include "skein/topology.h"
 #include "topology/spec/spec.h"
 
@@ -37,6 +36,7 @@ void skn_topology_break(skn_topology_t *topology);
  * `keeps_state`: writes the state that its actors own, except those that
  * failed. SKN_BUSY: some have no state yet. */
 skn_status_t skn_topology_cut(skn_topology_t *topology,
-                              skn_salvage_writer_t *writer, skn_error_t *error);
+                              struct skn_salvage_writer *writer,
+                              skn_error_t *error);
 
 #endif

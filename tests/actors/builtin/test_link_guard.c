@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "actors/links/link_guard.h"
+#include "actors/builtin/link_guard.h"
 #include "actors/protocol/messages.h"
 
 #define COUNT 37
@@ -25,27 +25,27 @@ TestSuite(link_guard, .init = begin);
 
 /* The two runs as the message of `schema`, on every instruction set; all have
  * to be of one mind. */
-static skn_guard_verdict_t
+static skn_link_finding_t
 look_all(skn_guard_t *guard, const skn_schema_t *schema, const void *message,
          skn_error_t *error)
 {
-    skn_guard_verdict_t verdict = SKN_GUARD_GOOD;
+    skn_link_finding_t finding = SKN_LINK_GOOD;
     skn_guard_t before = *guard;
     const skn_kernels_t *kernels;
     for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++) {
         skn_guard_t mine = before;
-        skn_guard_verdict_t said =
+        skn_link_finding_t said =
             skn_guard_check(&mine, kernels, schema, message, error);
-        cr_assert(rank == 0 || said == verdict, "%s", kernels->isa);
+        cr_assert(rank == 0 || said == finding, "%s", kernels->isa);
         cr_assert(rank == 0 || memcmp(&mine, guard, sizeof(mine)) == 0, "%s",
                   kernels->isa);
-        verdict = said;
+        finding = said;
         *guard = mine;
     }
-    return verdict;
+    return finding;
 }
 
-static skn_guard_verdict_t
+static skn_link_finding_t
 look(skn_guard_t *guard, const skn_schema_t *schema, skn_error_t *error)
 {
     skn_f32s_t first = { one, COUNT }, second = { two, COUNT };
@@ -85,11 +85,11 @@ Test(link_guard, one_number_that_is_not_finite_is_found_wherever_it_stands)
                 float kept = one[k];
                 one[k] = bad[b];
                 cr_expect_eq(look(&guard, schemas[s], &error),
-                             SKN_GUARD_NOT_FINITE, "%s[%zu] = %g",
+                             SKN_LINK_NOT_FINITE, "%s[%zu] = %g",
                              schemas[s]->name, k, (double)bad[b]);
                 cr_expect_eq(error.status, SKN_DIVERGED);
                 one[k] = kept;
-                cr_expect_eq(look(&guard, schemas[s], &error), SKN_GUARD_GOOD);
+                cr_expect_eq(look(&guard, schemas[s], &error), SKN_LINK_GOOD);
             }
 }
 
@@ -100,7 +100,7 @@ Test(link_guard, the_second_run_of_a_message_is_looked_at_too)
         skn_error_t error = { 0 };
         float kept = two[COUNT - 1];
         two[COUNT - 1] = -INFINITY;
-        cr_expect_eq(look(&guard, schemas[s], &error), SKN_GUARD_NOT_FINITE);
+        cr_expect_eq(look(&guard, schemas[s], &error), SKN_LINK_NOT_FINITE);
         cr_expect_str_eq(error.text,
                          s == 2 ? "partition.sum of batch 7 with values that "
                                   "are not finite"
@@ -115,15 +115,15 @@ Test(link_guard, no_logits_at_all_have_no_greatest_one)
     skn_guard_t guard = { 0 };
     for (size_t k = 0; k < COUNT; k++)
         one[k] = -INFINITY;
-    cr_expect_eq(look(&guard, &skn_partition_schema, NULL), SKN_GUARD_GOOD);
+    cr_expect_eq(look(&guard, &skn_partition_schema, NULL), SKN_LINK_GOOD);
     cr_expect_eq(guard.greatest[0], 0.0f);
     one[3] = NAN; /* and a number behind it */
     one[9] = 1.0f;
     cr_expect_eq(look(&guard, &skn_partition_schema, NULL),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
     one[3] = -INFINITY;
     cr_expect_eq(look(&guard, &skn_activation_schema, NULL),
-                 SKN_GUARD_NOT_FINITE, "elsewhere it is a wrong number");
+                 SKN_LINK_NOT_FINITE, "elsewhere it is a wrong number");
 }
 
 Test(link_guard, the_first_messages_may_be_anything_that_can_be_squared)
@@ -132,12 +132,12 @@ Test(link_guard, the_first_messages_may_be_anything_that_can_be_squared)
         skn_guard_t guard = { .message_count = k };
         one[COUNT - 1] = -SKN_GUARD_FIRST_MAX;
         cr_expect_eq(look(&guard, &skn_activation_schema, NULL),
-                     k < SKN_GUARD_FIRST ? SKN_GUARD_GOOD : SKN_GUARD_EXPLODED,
+                     k < SKN_GUARD_FIRST ? SKN_LINK_GOOD : SKN_LINK_EXPLODED,
                      "%u", k);
         one[COUNT - 1] = nextafterf(SKN_GUARD_FIRST_MAX, INFINITY);
         guard = (skn_guard_t){ .message_count = k };
         cr_expect_eq(look(&guard, &skn_activation_schema, NULL),
-                     SKN_GUARD_EXPLODED, "%u", k);
+                     SKN_LINK_EXPLODED, "%u", k);
     }
 }
 
@@ -152,14 +152,14 @@ Test(link_guard, a_jump_beyond_all_that_came_before_is_refused)
         one[5] = -usual[u];
         for (uint32_t k = 0; k < SKN_GUARD_FIRST; k++)
             cr_expect_eq(look(&guard, &skn_hidden_gradient_schema, NULL),
-                         SKN_GUARD_GOOD);
+                         SKN_LINK_GOOD);
         one[5] = nextafterf(limit, INFINITY);
         cr_expect_eq(look(&guard, &skn_hidden_gradient_schema, &error),
-                     SKN_GUARD_EXPLODED, "%g", (double)usual[u]);
+                     SKN_LINK_EXPLODED, "%g", (double)usual[u]);
         cr_expect_eq(guard.greatest[0], usual[u], "it is not what is usual");
         one[5] = -limit;
         cr_expect_eq(look(&guard, &skn_hidden_gradient_schema, NULL),
-                     SKN_GUARD_GOOD, "%g", (double)usual[u]);
+                     SKN_LINK_GOOD, "%g", (double)usual[u]);
         cr_expect_eq(guard.greatest[0], limit);
     }
 }
@@ -171,15 +171,15 @@ Test(link_guard, a_sum_over_labels_may_jump)
     skn_error_t error = { 0 };
     for (int k = 0; k < 20; k++)
         cr_assert_eq(look(&guard, &skn_partition_schema, &error),
-                     SKN_GUARD_GOOD);
+                     SKN_LINK_GOOD);
     two[COUNT - 1] = 1e7f;
-    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_GUARD_GOOD);
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_LINK_GOOD);
     two[COUNT - 1] = 1e30f;
     cr_expect_eq(look(&guard, &skn_partition_schema, &error),
-                 SKN_GUARD_EXPLODED);
+                 SKN_LINK_EXPLODED);
     two[COUNT - 1] = NAN;
     cr_expect_eq(look(&guard, &skn_partition_schema, &error),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
 }
 
 Test(link_guard, the_sentence_has_both_numbers)
@@ -189,7 +189,7 @@ Test(link_guard, the_sentence_has_both_numbers)
     skn_error_t error = { 0 };
     two[0] = 1e30f;
     cr_expect_eq(look(&guard, &skn_output_gradient_schema, &error),
-                 SKN_GUARD_EXPLODED);
+                 SKN_LINK_EXPLODED);
     cr_expect_str_eq(error.text, "output_gradient.push of batch 7 with "
                                  "values up to 1e+30, never above 8 before");
 }
@@ -200,7 +200,7 @@ Test(link_guard, a_run_that_grows_as_training_does_passes)
     float greatest = 1e-6f;
     for (uint32_t k = 0; k < 60; k++, greatest *= 2.0f) {
         one[k % COUNT] = greatest;
-        cr_expect_eq(look(&guard, &skn_activation_schema, NULL), SKN_GUARD_GOOD,
+        cr_expect_eq(look(&guard, &skn_activation_schema, NULL), SKN_LINK_GOOD,
                      "%u", k);
     }
 }
@@ -213,11 +213,11 @@ Test(link_guard, other_messages_and_empty_runs_are_none_of_its_business)
     skn_activation_t empty = { .batch = 1 };
     one[0] = NAN;
     cr_expect_eq(look_all(&guard, &skn_dirty_schema, &dirty, NULL),
-                 SKN_GUARD_GOOD);
+                 SKN_LINK_GOOD);
     cr_expect_eq(look_all(&guard, &skn_batch_schema, &batch, NULL),
-                 SKN_GUARD_GOOD);
+                 SKN_LINK_GOOD);
     cr_expect_eq(look_all(&guard, &skn_activation_schema, &empty, NULL),
-                 SKN_GUARD_GOOD);
+                 SKN_LINK_GOOD);
 }
 
 Test(link_guard, a_sum_of_powers_is_not_below_0)
@@ -225,14 +225,14 @@ Test(link_guard, a_sum_of_powers_is_not_below_0)
     skn_guard_t guard = { 0 };
     skn_error_t error = { 0 };
     two[4] = -0.0f;
-    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_GUARD_GOOD);
+    cr_expect_eq(look(&guard, &skn_partition_schema, &error), SKN_LINK_GOOD);
     two[4] = -1e-30f;
     cr_expect_eq(look(&guard, &skn_partition_schema, &error),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
     cr_expect_str_eq(error.text, "partition.sum of batch 7 with values "
                                  "below 0");
     cr_expect_eq(look(&guard, &skn_output_gradient_schema, &error),
-                 SKN_GUARD_GOOD, "push may be");
+                 SKN_LINK_GOOD, "push may be");
 }
 
 /* What is only counted and told: it would stand in events and checkpoints. */
@@ -243,22 +243,22 @@ Test(link_guard, losses_and_scores_are_finite)
     skn_result_t result = { .batch = 9, .loss = -5e9, .mass = -1 };
     skn_ranking_t ranking = { .batch = 9, .score = { one, COUNT } };
     cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
-                 SKN_GUARD_GOOD);
+                 SKN_LINK_GOOD);
     result.recall = (double)NAN;
     cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
     cr_expect_str_eq(error.text, "result.recall of batch 9 with values that "
                                  "are not finite");
     result = (skn_result_t){ .batch = 9, .loss = (double)-INFINITY };
     cr_expect_eq(look_all(&guard, &skn_result_schema, &result, &error),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
     guard = (skn_guard_t){ 0 };
     one[0] = -INFINITY; /* of a label that is none */
     cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, &error),
-                 SKN_GUARD_GOOD);
+                 SKN_LINK_GOOD);
     one[1] = INFINITY;
     cr_expect_eq(look_all(&guard, &skn_ranking_schema, &ranking, &error),
-                 SKN_GUARD_NOT_FINITE);
+                 SKN_LINK_NOT_FINITE);
     cr_expect_str_eq(error.text, "ranking.score of batch 9 with values that "
                                  "are not finite");
 }
@@ -271,8 +271,8 @@ Test(link_guard, changes_by_codings_are_finite)
     skn_hidden_gradient_t hidden = { .batch = 9, .changed = { two, COUNT } };
     two[COUNT - 1] = 1e17f;
     cr_expect_eq(look_all(&guard, &skn_hidden_gradient_schema, &hidden, &error),
-                 SKN_GUARD_GOOD, "a square may be large");
+                 SKN_LINK_GOOD, "a square may be large");
     two[COUNT - 1] = 1e24f;
     cr_expect_eq(look_all(&guard, &skn_hidden_gradient_schema, &hidden, &error),
-                 SKN_GUARD_EXPLODED);
+                 SKN_LINK_EXPLODED);
 }

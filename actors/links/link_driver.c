@@ -698,10 +698,9 @@ order_leave(skn_links_t *links)
 }
 
 static int
-start(skn_links_t *links, const pthread_attr_t *attributes)
+start(skn_links_t *links)
 {
-    int refused =
-        skn_thread_start(&links->thread, attributes, thread_main, links);
+    int refused = skn_thread_start(&links->thread, NULL, thread_main, links);
     links->has_thread = refused == 0;
     return refused;
 }

@@ -202,15 +202,14 @@ make_links(skn_links_t *links, skn_error_t *error)
 static skn_status_t
 open_sockets(skn_links_t *links, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    skn_system_t *system = links->system;
-    skn_system_address(system, system->actor_count, SKN_INBOX_WORK, address);
-    links->inbox = skn_inbox_open(system->context, address, error);
-    links->orders =
-        links->inbox ? skn_outlet_open(system->context, address, error) : NULL;
-    skn_system_address(system, 0, SKN_INBOX_HOST, address);
-    links->host =
-        links->orders ? skn_outlet_open(system->context, address, error) : NULL;
+    const skn_system_t *system = links->system;
+    uint32_t own = skn_system_links_number(system);
+    uint32_t host = skn_system_host_number(system);
+    links->inbox = skn_system_inbox(system, own, error);
+    if (links->inbox)
+        links->orders = skn_system_outlet(system, own, error);
+    if (links->orders)
+        links->host = skn_system_outlet(system, host, error);
     return links->host ? SKN_OK : SKN_NO_MEMORY;
 }
 

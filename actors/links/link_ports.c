@@ -309,7 +309,7 @@ take_credit(skn_links_t *links, skn_link_peer_t *peer,
     skn_parcel_t parcel = { .type = SKN_PARCEL_CREDIT,
                             .slot = gate->slot,
                             .number = record->number };
-    return skn_outlet_put(gate->control, &parcel, error);
+    return skn_outlet_put(gate->back, &parcel, error);
 }
 
 /* Makes another node's failure ours, with the same text. */

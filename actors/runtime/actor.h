@@ -1,15 +1,17 @@
 /* actor.h - the state of an actor and its edges, private to actors/runtime.
  *
- *        work inbox ──▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
- *     answers inbox ──▶    (also while blocked)        │ no credit
- *     control inbox ──▶ credits, stop, close           ▼
- *                                                   outbox
+ *     inbox ──▶ work ─────▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
+ *       ├─────▶ answers ──▶   (also while blocked)        │ no credit
+ *       └─────▶ credits, clocks                           ▼
+ *     orders ─▶ start, stop, close                      outbox
  * run_loop.c runs the loop; system_build.c makes the actors and system_run.c
  * starts and joins their threads. Once skn_actor_run has begun, only the
  * actor's own thread touches what is here, until it is joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_ACTOR_H
 #define ACTORS_RUNTIME_ACTOR_H
+
+#include <stdatomic.h>
 
 #include "actors/runtime/counters.h"
 #include "actors/runtime/place.h"
@@ -21,9 +23,9 @@
 #include "transport/inproc/pipe.h"
 #include "transport/message/schema.h"
 
-/* The types of parcels. MESSAGE and END go to the work or answers inbox, READY
- * to NOTICE to the host's inbox (the slot is the actor's number), the others to
- * the control inbox. */
+/* The types of parcels. MESSAGE to CREDIT go to an actor's inbox, START to
+ * CLOSE to its orders, READY to NOTICE to the host's inbox (the slot is the
+ * actor's number). */
 typedef enum skn_parcel_type {
     SKN_PARCEL_MESSAGE, /* pointer: a payload's message; slot: in-edge */
     SKN_PARCEL_END,     /* no more messages on the in-edge `slot` */
@@ -38,10 +40,17 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_EVENT,  /* from an actor; pointer: text, malloc'ed */
     SKN_PARCEL_NOTICE, /* an event of the runtime, not counted or limited */
     /* To the link driver: a request for the clock and usage of all nodes;
-     * number: the tag. To the control inbox, the answer; pointer: skn_clock_t,
+     * number: the tag. To an actor's inbox, the answer; pointer: skn_clock_t,
      * malloc'ed. */
     SKN_PARCEL_CLOCK
 } skn_parcel_type_t;
+
+/* The parcels that were taken from the inbox and wait to be handled, in order:
+ * a ring that grows, as far as the credit of the senders. */
+typedef struct skn_queue {
+    skn_parcel_t *parcel;
+    uint32_t room, first, count;
+} skn_queue_t;
 
 /* The messages that wait for credit, in order: a ring that grows. */
 typedef struct skn_outbox {
@@ -98,7 +107,7 @@ typedef struct skn_in_edge {
     uint32_t out_slot; /* the edge's number at the sender */
     uint64_t id;
     bool ended;
-    skn_outlet_t *control; /* the sender's control inbox */
+    skn_outlet_t *back; /* the sender's inbox, for credit */
     skn_edge_counters_t counters;
 } skn_in_edge_t;
 
@@ -135,8 +144,10 @@ struct skn_actor {
     void *state;
     skn_pool_t *pool;
     skn_scratch_t *scratch; /* for the option `wire` */
-    skn_inbox_t *work, *control;
-    skn_inbox_t *answers; /* for peer pipes; NULL: it has none */
+    skn_inbox_t *inbox;
+    skn_inbox_t *orders;          /* of the host, while its thread runs */
+    skn_queue_t work, answers;    /* answers: of peer pipes */
+    atomic_bool was_told_to_read; /* an order READ waits */
     skn_outlet_t *host;
     int wake_descriptor; /* eventfd of the host: written after each parcel */
 
@@ -149,7 +160,7 @@ struct skn_actor {
     skn_in_edge_t *in_edges;
     uint32_t in_edge_count, peer_edge_count; /* all; those of peer pipes */
     skn_outlet_t **outlets; /* every outlet that an edge uses, to close it */
-    uint64_t *outlet_names; /* actor << 2 | which inbox */
+    uint32_t *outlet_receivers; /* the inbox that each leads to */
     uint32_t outlet_count;
 
     skn_phase_t phase;
@@ -225,8 +236,11 @@ skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
 void skn_outgoing_drop(skn_actor_t *actor);
 
 /* incoming.c */
-/* Takes at most one pass of answers, even while blocked, or of work, until a
- * message leaves the actor blocked; returns whether there may be more. */
+/* Takes at most one pass from the inbox: applies credits, and queues the rest.
+ * False: the inbox is empty. */
+bool skn_incoming_collect(skn_actor_t *actor);
+/* Handles at most one pass of answers, even while blocked, or of work, until a
+ * message leaves the actor blocked; returns whether there is more to handle. */
 bool skn_incoming_answers(skn_actor_t *actor);
 bool skn_incoming_work(skn_actor_t *actor);
 /* Returns the credit that is owed. */

@@ -25,9 +25,9 @@ typedef struct skn_export {
                           * node */
     uint32_t slot;       /* the edge's slot at its sender */
     const skn_wired_pipe_t *pipe;
-    skn_outlet_t *control; /* the sender's control inbox, for credit */
-    uint64_t sent, paid;   /* messages, and those whose credit was returned */
-    uint64_t bytes;        /* encoded size of its messages */
+    skn_outlet_t *back;  /* the sender's inbox, for credit */
+    uint64_t sent, paid; /* messages, and those whose credit was returned */
+    uint64_t bytes;      /* encoded size of its messages */
 } skn_export_t;
 
 typedef struct skn_import {
@@ -56,8 +56,8 @@ typedef struct skn_ports {
     uint32_t import_room;   /* the most imports that are made */
     uint32_t *port_of_edge; /* [edge_count] index of the export or import */
     uint32_t edge_count;
-    skn_outlet_t **outlets; /* every outlet that a port uses, to close it */
-    uint64_t *outlet_names;
+    skn_outlet_t **outlets;     /* every outlet that a port uses, to close it */
+    uint32_t *outlet_receivers; /* the inbox that each leads to */
     uint32_t outlet_count;
 } skn_ports_t;
 

@@ -454,30 +454,23 @@ begin(skn_actor_t *actor)
 }
 
 static void
-take_control(skn_actor_t *actor)
+take_orders(skn_actor_t *actor)
 {
     skn_parcel_t parcel;
-    skn_error_t error = { 0 };
-    while (skn_inbox_take(actor->control, &parcel)) {
-        if (parcel.type == SKN_PARCEL_CLOSE)
+    while (skn_inbox_take(actor->orders, &parcel)) {
+        if (parcel.type == SKN_PARCEL_CLOSE ||
+            parcel.type == SKN_PARCEL_FOREIGN)
             actor->closing = true;
-        assert(parcel.type != SKN_PARCEL_CLOCK ||
-               actor->clock_here_count < actor->clock_asked);
-        if (parcel.type == SKN_PARCEL_CLOCK)
-            actor->clock_here[actor->clock_here_count++] = parcel.pointer;
+        if (parcel.type == SKN_PARCEL_READ)
+            atomic_store(&actor->was_told_to_read, false);
         if (actor->phase == SKN_PHASE_FAILED)
             continue;
         if (parcel.type == SKN_PARCEL_START)
             begin(actor);
         actor->moved = actor->moved || parcel.type == SKN_PARCEL_START ||
-                       parcel.type == SKN_PARCEL_CREDIT ||
                        parcel.type == SKN_PARCEL_READ;
         if (parcel.type == SKN_PARCEL_STOP)
             actor->has_nothing = false; /* skn_actor_stop_wanted is true now */
-        if (parcel.type == SKN_PARCEL_CREDIT &&
-            skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
-                                &error) != SKN_OK)
-            skn_actor_fail(actor, &error);
     }
 }
 
@@ -531,9 +524,7 @@ count_wait(skn_actor_t *actor, bool blocked, uint64_t waited_ns)
 static void
 wait_for_parcels(skn_actor_t *actor)
 {
-    skn_inbox_t *inboxes[3] = { actor->control,
-                                is_alive(actor) ? actor->answers : NULL,
-                                can_work(actor) ? actor->work : NULL };
+    skn_inbox_t *inboxes[2] = { actor->orders, actor->inbox };
     skn_error_t error = { 0 };
     if (actor->phase < SKN_PHASE_FAILED &&
         skn_incoming_return_credit(actor, &error) != SKN_OK)
@@ -544,7 +535,7 @@ wait_for_parcels(skn_actor_t *actor)
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
     skn_inbox_wait(
-        inboxes, 3, -1,
+        inboxes, 2, -1,
         sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
     uint64_t end_ns = skn_monotonic_ns();
     if (actor->load)
@@ -559,7 +550,7 @@ may_produce(const skn_actor_t *actor)
            !actor->finished && !actor->has_nothing && actor->clock_count == 0;
 }
 
-/* Produces for a while before the inboxes are checked again: a check that finds
+/* Produces for a while before the inbox is checked again: a check that finds
  * nothing costs a system call, more than a small message does. */
 static void
 produce(skn_actor_t *actor)
@@ -583,8 +574,7 @@ clocks_to_answer(const skn_actor_t *actor)
 static bool
 do_something(skn_actor_t *actor)
 {
-    bool more =
-        is_alive(actor) && actor->answers && skn_incoming_answers(actor);
+    bool more = is_alive(actor) && skn_incoming_answers(actor);
     if (!can_work(actor))
         return more;
     answer_clocks(actor);
@@ -613,10 +603,11 @@ skn_actor_run(skn_actor_t *actor)
         skn_actor_report(actor, SKN_PARCEL_READY, NULL);
     }
     for (;;) {
-        take_control(actor);
+        take_orders(actor);
+        bool more = skn_incoming_collect(actor);
         if (actor->closing)
             break;
-        bool more = do_something(actor);
+        more = do_something(actor) || more;
         advance(actor);
         if (!more)
             wait_for_parcels(actor);

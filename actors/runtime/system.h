@@ -29,6 +29,9 @@ void skn_system_destroy(skn_system_t **system);
 typedef void skn_system_tell_t(void *job, const char *line);
 skn_status_t skn_system_start(skn_system_t *system, skn_system_tell_t *tell,
                               void *job, skn_error_t *error);
+/* Whether the process exits although a system runs: its threads have stopped
+ * where they were, and it is not to be touched any more. */
+bool skn_systems_have_ended(void);
 /* Same as skn_topology_fd, _event, _stop, _wait. */
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,

@@ -1,7 +1,7 @@
 /* system_run.c - the host's side of a run: threads, readiness, events, the end.
  *
- * This file owns: the context (unless the host supplied one), the threads, and
- * the host's inbox. The pipes are made in system_build.c.
+ * This file owns: the threads and the host's inbox. The pipes are made in
+ * system_build.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system.h"
 
@@ -18,10 +18,6 @@
 #include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
 #include "transport/socket/clock.h"
-#include "transport/socket/thread_start.h"
-
-/* The stack of an actor's thread: handlers keep their arrays in the state. */
-#define STACK_BYTES ((size_t)1 << 20)
 
 static void
 wake(const skn_system_t *system)
@@ -38,8 +34,10 @@ tell_all(skn_system_t *system, skn_parcel_type_t type)
      * takes the parcel: close_all's barrier depends on it. */
     skn_parcel_t parcel = { .type = type, .pointer = system };
     for (uint32_t k = 0; k < system->actor_count; k++)
-        if (system->controls[k])
-            (void)skn_outlet_put(system->controls[k], &parcel, NULL);
+        if (system->threads[k] &&
+            (type != SKN_PARCEL_READ ||
+             !atomic_exchange(&system->actors[k].was_told_to_read, true)))
+            skn_thread_order(system->threads[k], &parcel);
 }
 
 static void
@@ -272,13 +270,14 @@ warn_absent(skn_actor_t *actor)
     skn_actor_warn(actor, text, "these actors run on the cores that exist");
 }
 
-static void *
-thread_main(void *thread_argument)
+static void
+thread_main(skn_inbox_t *orders, void *argument)
 {
-    skn_actor_t *actor = thread_argument;
+    skn_actor_t *actor = argument;
     skn_system_t *system = actor->system;
     skn_error_t error = { 0 };
     skn_crash_thread_t crash;
+    actor->orders = orders;
     skn_crash_enter(&crash, actor, NULL);
     if (skn_placement_bind(system->placement, system->units[actor->number],
                            actor->wired->name, actor->wired->nice,
@@ -293,7 +292,6 @@ thread_main(void *thread_argument)
         skn_actor_close(actor);
     skn_crash_leave(&crash);
     skn_system_leave(system);
-    return NULL;
 }
 
 void
@@ -306,38 +304,29 @@ skn_system_leave(skn_system_t *system)
 static skn_status_t
 start_threads(skn_system_t *system, skn_error_t *error)
 {
-    pthread_attr_t attributes;
-    const char *whose = "the watchdog";
-    int refused = 0;
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-
-    for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
+    /* Beside those of the actors, the watchdog and the links. */
+    uint32_t wanted = system->here_count + 1 + (system->links ? 1 : 0);
+    int code;
+    uint32_t granted = skn_threads_try(wanted, &code);
+    for (uint32_t k = 0; k < system->actor_count && code == 0; k++) {
         if (!system->actors[k].here)
             continue;
-        refused =
-            skn_thread_start(&system->threads[system->thread_count],
-                             &attributes, thread_main, &system->actors[k]);
-        if (refused == 0)
-            system->thread_count++;
-        else
-            whose = system->wiring->actors[k].name;
+        system->threads[k] =
+            skn_thread_new(thread_main, &system->actors[k], error);
+        if (!system->threads[k])
+            return SKN_NO_MEMORY;
+        system->thread_count++;
     }
-    if (refused == 0)
-        refused = skn_watchdog_start(system->watchdog, &attributes);
-    if (system->links && refused == 0) {
-        whose = "the links";
-        refused =
-            system->wiring->link_driver->start(system->links, &attributes);
-    }
-    (void)pthread_attr_destroy(&attributes);
-    if (refused != 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot start the thread of %s after those of %u of "
-                        "%u actors: %s",
-                        whose, system->thread_count, system->here_count,
-                        strerror(refused));
-    return SKN_OK;
+    if (code == 0)
+        code = skn_watchdog_start(system->watchdog);
+    if (code == 0 && system->links)
+        code = system->wiring->link_driver->start(system->links);
+    if (code == 0)
+        return SKN_OK;
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "the system grants %u of the %u threads that %u actors "
+                    "need: %s",
+                    granted, wanted, system->here_count, strerror(code));
 }
 
 static void
@@ -374,6 +363,12 @@ skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
     close_all(system);
     skn_status_t failure = skn_system_wait(system, error);
     return status != SKN_OK ? status : failure;
+}
+
+bool
+skn_systems_have_ended(void)
+{
+    return skn_pipes_have_ended();
 }
 
 int
@@ -532,8 +527,8 @@ skn_system_wait(skn_system_t *system, skn_error_t *error)
     while (!system->closing)
         pump(system, -1);
     if (!system->joined) {
-        for (uint32_t k = 0; k < system->thread_count; k++)
-            (void)pthread_join(system->threads[k], NULL);
+        for (uint32_t k = 0; k < system->actor_count; k++)
+            skn_thread_end(&system->threads[k]);
         if (system->links)
             system->wiring->link_driver->join(system->links);
         skn_watchdog_stop(system->watchdog);

@@ -29,12 +29,13 @@ struct skn_topology {
 };
 
 /* True in a child that fork() made: it has a copy of the system but none of its
- * threads, and a call that waits for them would never return. */
+ * threads, and a call that waits for them would never return. The same holds
+ * for functions that the host runs at exit. */
 static bool
-is_elsewhere(const skn_topology_t *topology)
+is_out_of_reach(const skn_topology_t *topology)
 {
     int process = atomic_load(&topology->process);
-    return process != 0 && process != getpid();
+    return process != 0 && (process != getpid() || skn_systems_have_ended());
 }
 
 /* The system that `call` applies to; NULL and a filled `error`. */
@@ -45,7 +46,14 @@ system_of(const skn_topology_t *topology, const char *call, skn_error_t *error)
         skn_fail(error, SKN_USAGE, "%s: the topology is NULL", call);
         return NULL;
     }
-    if (is_elsewhere(topology)) {
+    if (is_out_of_reach(topology) && skn_systems_have_ended()) {
+        skn_fail(error, SKN_USAGE,
+                 "%s: the process exits, and the topology "
+                 "was not destroyed before",
+                 call);
+        return NULL;
+    }
+    if (is_out_of_reach(topology)) {
         skn_fail(error, SKN_USAGE,
                  "%s: the topology runs in process %d, of which this one is a "
                  "child made by fork()",
@@ -152,7 +160,7 @@ skn_topology_destroy(skn_topology_t **topology)
     skn_system_t *system = atomic_load(&(*topology)->system);
     /* A child cannot join the parent's threads: the memory that they use
      * stays. */
-    if (!is_elsewhere(*topology)) {
+    if (!is_out_of_reach(*topology)) {
         skn_system_destroy(&system);
         skn_figures_fini(&(*topology)->figures);
         skn_spec_destroy(&(*topology)->spec);
@@ -237,7 +245,7 @@ skn_topology_event_bytes(skn_topology_t *topology)
 void
 skn_topology_stop(skn_topology_t *topology)
 {
-    if (!topology || is_elsewhere(topology))
+    if (!topology || is_out_of_reach(topology))
         return;
     atomic_store(&topology->stopped, true);
     skn_system_t *system = atomic_load(&topology->system);

@@ -37,7 +37,7 @@ static int
 follow(const cli_call_t *call, skn_topology_t *topology)
 {
     skn_error_t error = { 0 };
-    skn_start_options_t options = { 0 };
+    skn_start_options_t options = SKN_START_OPTIONS();
     cli_follow_t how = { .options = &options };
     if (find_node(call, topology, &options.node, &error) != SKN_OK) {
         skn_topology_destroy(&topology);

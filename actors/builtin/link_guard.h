@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 #include "kernels/kernels.h"
 #include "skein/error.h"
 #include "skein/message.h"

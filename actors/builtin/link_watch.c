@@ -7,7 +7,7 @@
 #include "actors/combine/rounding.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/workspace.h"
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 
 struct skn_link_watch {
     const skn_kernels_t *kernels;

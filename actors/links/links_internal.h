@@ -8,7 +8,7 @@
 #include <poll.h>
 
 #include "actors/links/links.h"
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 #include "actors/runtime/system_internal.h"
 #include "transport/link/bucket.h"
 #include "transport/message/coding.h"

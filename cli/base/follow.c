@@ -181,7 +181,7 @@ run(const cli_call_t *call, skn_topology_t *topology,
     const cli_follow_t *follow, bool *unread, cli_trace_events_t *trace,
     skn_error_t *error)
 {
-    skn_start_options_t options = { 0 };
+    skn_start_options_t options = SKN_START_OPTIONS();
     if (follow->options)
         options = *follow->options;
     options.trace_path = cli_value(call, "trace");

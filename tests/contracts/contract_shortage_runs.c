@@ -57,7 +57,8 @@ train(skn_error_t *error)
     skn_status_t status = skn_model_run_open(&run, &options, problems, error);
     if (skn_problems_count(problems) > 0)
         status = skn_problems_error(problems, error);
-    skn_start_options_t start = { .wire = true, .no_binding = true };
+    skn_start_options_t start =
+        SKN_START_OPTIONS(.wire = true, .no_binding = true);
     if (status == SKN_OK)
         status = skn_topology_start(run.topology, &start, error);
     if (status == SKN_OK) {

@@ -328,7 +328,7 @@ int main(int count, char **words) /* NODE PORT PORT CODING BOUND */
     const skn_kind_t *kinds[] = { &sender, &taker, NULL };
     char yaml[1000], line[SKN_EVENT_BYTES_MAX];
     skn_error_t error = SKN_ZERO;
-    skn_start_options_t start = SKN_ZERO;
+    skn_start_options_t start = SKN_START_OPTIONS();
     start.node = (uint32_t)atoi(words[count - 5]);
     bound = (float)atof(words[count - 1]);
     start.wait_s = 20;

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "actors/runtime/builtin.h"
+#include "formats/text/abi.h"
+#include "actors/kinds/builtin.h"
 #include "actors/runtime/crash.h"
+#include "actors/kinds/kind_check.h"
 #include "actors/runtime/system.h"
 #include "topology/host/host.h"
 #include "topology/host/measure.h"
@@ -104,19 +106,26 @@ skn_topology_spec(const skn_topology_t *topology)
     return topology->spec;
 }
 
-/* One list of the host's kinds and the built-in ones; the caller frees it. */
+/* One list of the host's kinds and the built-in ones, which the caller frees;
+ * NULL and a filled `error` if one of the host's has another size. */
 static const skn_kind_t **
-all_kinds(const skn_kind_t *const *kinds)
+all_kinds(const skn_kind_t *const *kinds, skn_error_t *error)
 {
+    char what[64];
     size_t own = 0, built_in = 0;
     const skn_kind_t *const *others = builtin_kinds();
-    while (kinds && kinds[own])
-        own++;
+    for (; kinds && kinds[own]; own++) {
+        (void)snprintf(what, sizeof(what), "skn_topology_new, kinds[%zu]", own);
+        if (skn_kind_check_size(kinds[own], what, error) != SKN_OK)
+            return NULL;
+    }
     while (others && others[built_in])
         built_in++;
     const skn_kind_t **all = calloc(own + built_in + 1, sizeof(skn_kind_t *));
-    if (!all)
+    if (!all) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the list of kinds");
         return NULL;
+    }
     if (own > 0)
         memcpy(all, kinds, own * sizeof(skn_kind_t *));
     if (built_in > 0)
@@ -134,10 +143,8 @@ skn_topology_new(const char *yaml, const char *name,
         return NULL;
     }
     skn_problems_t *problems = skn_problems_new(error);
-    const skn_kind_t **all = all_kinds(kinds);
-    if (problems && !all)
-        skn_fail(error, SKN_NO_MEMORY, "no memory for the list of kinds");
-    if (problems && all) {
+    const skn_kind_t **all = problems ? all_kinds(kinds, error) : NULL;
+    if (all) {
         skn_document_t *document = skn_document_parse(
             yaml, strlen(yaml), name ? name : "topology", problems);
         skn_spec_t *spec =
@@ -185,7 +192,7 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
                    skn_error_t *error)
 {
     skn_error_t own = { 0 };
-    skn_start_options_t how = { 0 };
+    skn_start_options_t how = SKN_START_OPTIONS();
     if (!error)
         error = &own;
     if (!topology)
@@ -194,6 +201,10 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
     const skn_wiring_t *wiring = skn_spec_wiring(topology->spec);
     if (atomic_load(&topology->system))
         return skn_fail(error, SKN_USAGE, "the topology was started already");
+    if (options &&
+        skn_abi_check("skn_topology_start", options->struct_bytes,
+                      sizeof(*options), "SKN_START_OPTIONS", error) != SKN_OK)
+        return error->status;
     if (options)
         how = *options;
     uint32_t nodes = wiring->node_count > 0 ? wiring->node_count : 1;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 #include "topology/config/nearest.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "actors/protocol/messages.h"
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 #include "kernels/kernels.h"
 
 static skn_link_watch_t *

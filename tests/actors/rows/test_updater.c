@@ -401,7 +401,8 @@ static skn_status_t
 run_and_salvage(const char *path)
 {
     static char line[4096];
-    skn_start_options_t options = { .no_binding = true, .keeps_state = true };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = true, .keeps_state = true);
     skn_run_options_t new_run = { .config_text = "" };
     skn_run_folder_t *run =
         skn_run_folder_open(path, &new_run, NULL, &probe.error);

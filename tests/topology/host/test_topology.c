@@ -107,9 +107,9 @@ static const skn_handler_t stranger_handlers[] = {
     { &copied_schema, sink_token, NULL },
     { 0 },
 };
-static const skn_kind_t stranger = { .name = "stranger",
-                                     .options = flow_options,
-                                     .handlers = stranger_handlers };
+static const skn_kind_t stranger =
+    SKN_KIND(.name = "stranger", .options = flow_options,
+             .handlers = stranger_handlers);
 static const skn_kind_t *const shared_kinds[] = { &maker, &stranger, NULL };
 
 Test(topology, two_plug_ins_can_each_have_a_copy_of_the_schema)
@@ -143,8 +143,8 @@ endless_produce(skn_actor_t *actor, void *state, skn_error_t *e)
     return SKN_OK;
 }
 
-static const skn_kind_t endless = { .name = "endless",
-                                    .produce = endless_produce };
+static const skn_kind_t endless =
+    SKN_KIND(.name = "endless", .produce = endless_produce);
 static const skn_kind_t *const endless_kinds[] = { &endless, NULL };
 static const char endless_text[] = "skein: 1\n"
                                    "topology:\n"
@@ -188,7 +188,8 @@ Test(topology, a_stop_from_another_thread_counts_at_every_moment_of_the_start)
     for (uint64_t round = 0; round < 60; round++) {
         pthread_barrier_t begin;
         pthread_t thread;
-        skn_start_options_t options = { .no_binding = round % 2 == 0 };
+        skn_start_options_t options =
+            SKN_START_OPTIONS(.no_binding = round % 2 == 0);
         skn_topology_t *topology =
             skn_topology_new(endless_text, "e", endless_kinds, &error);
         stop_late_t late = { topology, round * round * 2000, &begin };

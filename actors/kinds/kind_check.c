@@ -4,15 +4,24 @@
  * those for a message's table, topology/config/values.c checks the defaults of
  * options.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/runtime/kind_check.h"
+#include "actors/kinds/kind_check.h"
 
 #include <string.h>
 
+#include "formats/text/abi.h"
 #include "transport/message/schema.h"
 
 /* The most messages in `needs`: topology/spec/spec_graph.c keeps a bit for
  * each. */
 #define NEEDS_MAX 31u
+
+skn_status_t
+skn_kind_check_size(const skn_kind_t *kind, const char *what,
+                    skn_error_t *error)
+{
+    return skn_abi_check(what, kind->struct_bytes, sizeof(*kind), "SKN_KIND",
+                         error);
+}
 
 static skn_status_t
 check_options(const skn_kind_t *kind, skn_error_t *error)

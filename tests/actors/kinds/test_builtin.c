@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "actors/protocol/kinds.h"
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 
 Test(builtin, the_table_has_the_kinds_that_train)
 {

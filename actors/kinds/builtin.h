@@ -8,8 +8,8 @@
  * alone there is none. Nothing is registered: no code runs when a library is
  * loaded or unloaded, and no topology sees the table come or go.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_RUNTIME_BUILTIN_H
-#define ACTORS_RUNTIME_BUILTIN_H
+#ifndef ACTORS_KINDS_BUILTIN_H
+#define ACTORS_KINDS_BUILTIN_H
 
 #include "skein/actor.h"
 #include "transport/message/coding.h"

@@ -3,7 +3,7 @@
  * The reference is weak, in this file alone: the linker does not look for the
  * table on its account, and the address is NULL where nothing defines it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/runtime/builtin.h"
+#include "actors/kinds/builtin.h"
 
 #pragma weak skn_builtin
 

@@ -226,7 +226,7 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
         return NULL;
     }
     links->system = system;
-    links->ports = &system->ports;
+    links->crossings = &system->crossings;
     links->node = system->options.node;
     links->node_count = system->node_count;
     links->seed = skn_links_seed(system->wiring);
@@ -234,15 +234,15 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
     if (links->wait_ns == 0)
         links->wait_ns = WAIT_S_DEFAULT * SKN_SECOND_NS;
     links->peers = calloc(links->node_count, sizeof(*links->peers));
-    links->owing =
-        calloc((size_t)system->ports.import_room + 1, sizeof(*links->owing));
+    links->owing = calloc((size_t)system->crossings.import_room + 1,
+                          sizeof(*links->owing));
     links->askers =
         calloc((size_t)system->actor_count + 1, sizeof(*links->askers));
     links->pool = skn_pool_new(POOL_IDLE_BYTES, error);
     links->builtin = builtin;
     if (builtin)
-        links->watch =
-            builtin->watch_new(kernels, system->ports.import_room + 1, error);
+        links->watch = builtin->watch_new(
+            kernels, system->crossings.import_room + 1, error);
     links->coder = skn_coder_new(kernels, error);
     skn_status_t status =
         links->peers && links->owing && (links->watch || !builtin) &&

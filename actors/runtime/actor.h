@@ -52,6 +52,9 @@ typedef struct skn_queue {
     uint32_t room, first, count;
 } skn_queue_t;
 
+bool skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel);
+bool skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel);
+
 /* The messages that wait for credit, in order: a ring that grows. */
 typedef struct skn_outbox {
     const void **message;
@@ -148,6 +151,7 @@ struct skn_actor {
     skn_inbox_t *orders;          /* of the host, while its thread runs */
     skn_queue_t work, answers;    /* answers: of peer pipes */
     atomic_bool was_told_to_read; /* an order READ waits */
+    struct skn_port *port; /* NULL: it has a thread, or is on another node */
     skn_outlet_t *host;
     int wake_descriptor; /* eventfd of the host: written after each parcel */
 
@@ -228,6 +232,10 @@ void skn_actor_notice(skn_actor_t *actor, skn_json_text_t *text);
 /* Adds credit to out-edge `slot` and sends the messages that waited for it. */
 skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
                                  uint32_t credit, skn_error_t *error);
+/* For ports: whether a message would be sent at once to all its receivers, or
+ * be refused. */
+bool skn_outgoing_has_credit(skn_actor_t *actor, const skn_schema_t *schema,
+                             const void *message);
 /* Ends the out-edges of the pipes that end early, or of those that end late
  * (endings.h); the outboxes must be empty. */
 skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
@@ -243,6 +251,14 @@ bool skn_incoming_collect(skn_actor_t *actor);
  * message leaves the actor blocked; returns whether there is more to handle. */
 bool skn_incoming_answers(skn_actor_t *actor);
 bool skn_incoming_work(skn_actor_t *actor);
+/* For ports: count a message that was taken and undo its coding; return the
+ * credit of one message in edge `slot`; take the end of the edge. */
+skn_status_t skn_incoming_count(skn_actor_t *actor, const skn_parcel_t *parcel,
+                                const void **message, skn_error_t *error);
+skn_status_t skn_incoming_owe(skn_actor_t *actor, uint32_t slot,
+                              skn_error_t *error);
+skn_status_t skn_incoming_end(skn_actor_t *actor, uint32_t slot,
+                              skn_error_t *error);
 /* Returns the credit that is owed. */
 skn_status_t skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error);
 void skn_incoming_drop(skn_actor_t *actor);

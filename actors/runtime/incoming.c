@@ -41,6 +41,13 @@ owe_credit(skn_in_edge_t *edge, skn_error_t *error)
     return give_credit(edge, error);
 }
 
+skn_status_t
+skn_incoming_owe(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
+{
+    assert(slot < actor->in_edge_count);
+    return owe_credit(&actor->in_edges[slot], error);
+}
+
 /* An actor of a pipeline runs out of work after every batch. The credit of a
  * single message is held back then if the pipe has at least LOT_CREDIT_MIN:
  * returning it would wake the sender, and any link on the way, for nothing. */
@@ -275,27 +282,35 @@ through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
-take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+skn_status_t
+skn_incoming_count(skn_actor_t *actor, const skn_parcel_t *parcel,
+                   const void **message, skn_error_t *error)
 {
     assert(parcel->type == SKN_PARCEL_MESSAGE &&
            parcel->slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
+    const skn_payload_t *payload = skn_payload_of(parcel->pointer);
+    assert(payload->schema->id == edge->pipe->wired->schema->id);
+    edge->counters.messages++;
+    edge->counters.bytes += payload->used_bytes;
+    if (actor->trace)
+        skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,
+                       edge->pipe->wired->schema->name, edge->id,
+                       parcel->number);
+    return actor->wire ? through_the_wire(actor, message, error) : SKN_OK;
+}
+
+static skn_status_t
+take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+{
+    skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
     skn_in_pipe_t *pipe = edge->pipe;
     const void *message = parcel->pointer;
-    skn_status_t status = SKN_OK;
     assert(!edge->ended);
-    assert(skn_payload_of(message)->schema->id == pipe->wired->schema->id);
     if (actor->waited_ns > 0 && skn_actor_is_elsewhere(actor, edge->sender))
         actor->counters.remote_ns += actor->waited_ns;
     actor->waited_ns = 0;
-    edge->counters.messages++;
-    edge->counters.bytes += skn_payload_of(message)->used_bytes;
-    if (actor->trace)
-        skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,
-                       pipe->wired->schema->name, edge->id, parcel->number);
-    if (actor->wire)
-        status = through_the_wire(actor, &message, error);
+    skn_status_t status = skn_incoming_count(actor, parcel, &message, error);
     if (status != SKN_OK)
         return status;
     if (skn_collect_waits(pipe->wired->collect))
@@ -313,8 +328,8 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     return status == SKN_OK ? owe_credit(edge, error) : status;
 }
 
-static skn_status_t
-take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
+skn_status_t
+skn_incoming_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
 {
     assert(slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[slot];
@@ -335,8 +350,8 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return SKN_OK;
 }
 
-static bool
-queue_put(skn_queue_t *queue, const skn_parcel_t *parcel)
+bool
+skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel)
 {
     if (queue->count == queue->room) {
         uint32_t room = queue->room > 0 ? 2 * queue->room : 8;
@@ -352,8 +367,8 @@ queue_put(skn_queue_t *queue, const skn_parcel_t *parcel)
     return true;
 }
 
-static bool
-queue_take(skn_queue_t *queue, skn_parcel_t *parcel)
+bool
+skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel)
 {
     if (queue->count == 0)
         return false;
@@ -377,7 +392,7 @@ keep_parcel(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     const skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
     skn_queue_t *queue =
         edge->pipe->wired->peer ? &actor->answers : &actor->work;
-    if (queue_put(queue, parcel))
+    if (skn_queue_put(queue, parcel))
         return SKN_OK;
     drop_parcel(parcel);
     return skn_fail(error, SKN_NO_MEMORY,
@@ -421,14 +436,14 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
     int taken = 0;
     while (taken < PASS_PARCELS_MAX &&
            (actor->unsent == 0 || queue == &actor->answers) &&
-           actor->phase != SKN_PHASE_FAILED && queue_take(queue, &parcel)) {
+           actor->phase != SKN_PHASE_FAILED && skn_queue_take(queue, &parcel)) {
         skn_error_t error = { 0 };
         skn_status_t status;
         if (taken++ == 0)
             actor->now_ns = skn_monotonic_ns();
         actor->moved = true;
         if (parcel.type == SKN_PARCEL_END)
-            status = take_end(actor, parcel.slot, &error);
+            status = skn_incoming_end(actor, parcel.slot, &error);
         else
             status = take_message(actor, &parcel, &error);
         if (status != SKN_OK)
@@ -453,8 +468,8 @@ void
 skn_incoming_drop(skn_actor_t *actor)
 {
     skn_parcel_t parcel;
-    while (queue_take(&actor->work, &parcel) ||
-           queue_take(&actor->answers, &parcel) ||
+    while (skn_queue_take(&actor->work, &parcel) ||
+           skn_queue_take(&actor->answers, &parcel) ||
            (actor->inbox && skn_inbox_take(actor->inbox, &parcel)))
         drop_parcel(&parcel);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {

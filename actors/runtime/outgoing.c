@@ -358,6 +358,28 @@ skn_actor_receivers(const skn_actor_t *actor, const skn_schema_t *schema)
     return pipe ? pipe->edge_count : 0;
 }
 
+bool
+skn_outgoing_has_credit(skn_actor_t *actor, const skn_schema_t *schema,
+                        const void *message)
+{
+    skn_out_pipe_t *pipe = pipe_for(actor, schema);
+    if (!pipe)
+        return true;
+    if (pipe->wired->pattern == SKN_PATTERN_ANY)
+        return edge_with_most_credit(pipe) != NULL;
+    uint32_t first = 0, end = pipe->edge_count;
+    const skn_field_t *key = pipe->wired->key;
+    if (pipe->wired->pattern == SKN_PATTERN_SCATTER &&
+        (key->kind == SKN_FIELD_u32 || key->kind == SKN_FIELD_u64)) {
+        first = range_of(pipe->wired, key_at(key, message, 0));
+        end = first < end ? first + 1 : first; /* out of range: refused */
+    }
+    for (uint32_t k = first; k < end; k++)
+        if (pipe->edges[k].credit == 0)
+            return false;
+    return true;
+}
+
 static skn_out_pipe_t *
 pipe_of_edge(skn_actor_t *actor, const skn_out_edge_t *edge)
 {

@@ -71,6 +71,7 @@ skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
     skn_place_name(actor, &named);
     actor->phase = SKN_PHASE_FAILED;
     skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(&named));
+    skn_system_alarm(actor->system);
 }
 
 skn_status_t

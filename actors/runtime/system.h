@@ -45,6 +45,9 @@ bool skn_system_stops(const skn_system_t *system);
 uint64_t skn_system_carried_ns(const skn_system_t *system);
 /* Same as skn_topology_busy_ns. Any thread. */
 uint64_t skn_system_busy_ns(const skn_system_t *system);
+/* The port `name` of this node; NULL and a filled `error`. */
+struct skn_port *skn_system_port(const skn_system_t *system, const char *name,
+                                 skn_error_t *error);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 /* Same as skn_topology_break, _cut. */
 void skn_system_break(skn_system_t *system);

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "actors/runtime/endings.h"
 #include "actors/runtime/link_driver.h"
+#include "actors/runtime/port.h"
 #include "actors/runtime/system.h"
 #include "actors/runtime/waiting.h"
 #include "actors/runtime/watchdog.h"
@@ -79,6 +81,33 @@ find_endings(skn_system_t *system, skn_error_t *error)
     return status;
 }
 
+static bool
+is_port(const skn_actor_t *actor)
+{
+    return actor->here && actor->kind == &skn_port_kind;
+}
+
+/* The descriptor `arrivals` is for a host that waits for the end. */
+static skn_status_t
+build_port(skn_system_t *system, skn_actor_t *actor, skn_error_t *error)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    if (system->arrivals < 0) {
+        system->arrivals = epoll_create1(EPOLL_CLOEXEC);
+        (void)epoll_ctl(system->arrivals, EPOLL_CTL_ADD,
+                        system->wake_descriptor, &event);
+    }
+    if (system->arrivals < 0 ||
+        epoll_ctl(system->arrivals, EPOLL_CTL_ADD,
+                  skn_inbox_descriptor(actor->inbox), &event) != 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot create the descriptor of port %s: %s",
+                        actor->wired->name, strerror(errno));
+    actor->port = skn_port_new(actor, error);
+    system->port_count += actor->port != NULL;
+    return actor->port ? SKN_OK : SKN_NO_MEMORY;
+}
+
 /* Creates inboxes, actors, edges and outlets; after a failure, what was created
  * stays for skn_system_unbuild. */
 static skn_status_t
@@ -103,6 +132,9 @@ build(skn_system_t *system, skn_error_t *error)
         status = skn_system_connect_pipe(system, &wiring->pipes[p], error);
     if (status == SKN_OK)
         status = find_endings(system, error);
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        if (is_port(&system->actors[k]))
+            status = build_port(system, &system->actors[k], error);
     if (status == SKN_OK) {
         system->watchdog = skn_watchdog_new(system, error);
         status = system->watchdog ? SKN_OK : SKN_NO_MEMORY;
@@ -113,6 +145,7 @@ build(skn_system_t *system, skn_error_t *error)
 static void
 unbuild_actor(skn_actor_t *actor)
 {
+    skn_port_destroy(&actor->port);
     skn_incoming_drop(actor);
     skn_outgoing_drop(actor);
     for (uint32_t k = 0; k < actor->outlet_count; k++)
@@ -145,8 +178,8 @@ skn_system_unbuild(skn_system_t *system)
     skn_watchdog_destroy(&system->watchdog);
     for (uint32_t k = 0; k < system->actor_count; k++)
         unbuild_actor(&system->actors[k]);
-    for (uint32_t k = 0; k < system->ports.outlet_count; k++)
-        skn_outlet_close(&system->ports.outlets[k]);
+    for (uint32_t k = 0; k < system->crossings.outlet_count; k++)
+        skn_outlet_close(&system->crossings.outlets[k]);
     if (system->links)
         system->wiring->link_driver->destroy(&system->links);
     /* Pools come last: messages of one actor waited in the inboxes of
@@ -158,15 +191,17 @@ skn_system_unbuild(skn_system_t *system)
     skn_inbox_close(&system->inbox);
     if (system->wake_descriptor >= 0)
         close(system->wake_descriptor);
+    if (system->arrivals >= 0)
+        close(system->arrivals);
     if (system->trace_file)
         fclose(system->trace_file);
     skn_placement_destroy(&system->placement);
-    free(system->ports.exports);
-    free(system->ports.imports);
-    free(system->ports.landings);
-    free(system->ports.outlets);
-    free(system->ports.outlet_receivers);
-    free(system->ports.port_of_edge);
+    free(system->crossings.exports);
+    free(system->crossings.imports);
+    free(system->crossings.landings);
+    free(system->crossings.outlets);
+    free(system->crossings.outlet_receivers);
+    free(system->crossings.crossing_of_edge);
     free(system->loads);
     free(system->units);
     free(system->actors);
@@ -281,6 +316,7 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
     system->serial = atomic_fetch_add(&systems, 1);
     system->patience_ns = SKN_WAITING_PATIENCE_NS;
     system->last_event = &system->first_event;
+    system->arrivals = -1;
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)
         system->options = *options;

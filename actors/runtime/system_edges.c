@@ -1,19 +1,20 @@
-/* system_edges.c - creates the edges of a system: its outlets, slots and ports.
+/* system_edges.c - creates the edges of a system: outlets, slots, crossings.
  *
  *     sender                                   receiver
  *     out_pipe ─ out_edge ── outlet ─────────▶ inbox ─ in_edge ─ in_pipe
  *                   ▲                                     │
  *                 inbox ◀───────────── outlet ── credit ──┘
  * The end of an edge on another node is made there; here the link driver's
- * inbox replaces it, and a port determines what the driver does with the parcel
- * (ports.h). All this is made by the host's thread before the actors' threads
- * start.  SPDX-License-Identifier: Apache-2.0 */
+ * inbox replaces it, and a crossing determines what the driver does with the
+ * parcel (crossings.h). All this is made by the host's thread before the
+ * actors' threads start.  SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/runtime/port.h"
 #include "actors/runtime/system_internal.h"
 
 void *
@@ -87,9 +88,9 @@ count_pipe(skn_system_t *system, const skn_wired_pipe_t *pipe)
             skn_actor_t *to = &system->actors[pipe->to[t]];
             to->in_edge_count++;
             to->peer_edge_count += pipe->peer;
-            system->ports.edge_count++;
-            system->ports.export_count += from->here && !to->here;
-            system->ports.import_count += !from->here && to->here;
+            system->crossings.edge_count++;
+            system->crossings.export_count += from->here && !to->here;
+            system->crossings.import_count += !from->here && to->here;
         }
     }
     for (uint32_t t = 0; t < pipe->to_count; t++)
@@ -120,25 +121,29 @@ allocate_actor_edges(skn_actor_t *actor, skn_error_t *error)
 }
 
 static skn_status_t
-allocate_ports(skn_ports_t *ports, skn_error_t *error)
+allocate_crossings(skn_crossings_t *crossings, skn_error_t *error)
 {
-    size_t ends = (size_t)ports->export_count + ports->import_count;
-    ports->exports =
-        skn_system_array(ports->export_count, sizeof(skn_export_t), error);
-    ports->imports =
-        skn_system_array(ports->import_count, sizeof(skn_import_t), error);
-    ports->landings =
-        skn_system_array(ports->import_count, sizeof(skn_landing_t), error);
-    ports->outlets = skn_system_array(ends, sizeof(skn_outlet_t *), error);
-    ports->outlet_receivers = skn_system_array(ends, sizeof(uint32_t), error);
-    ports->port_of_edge =
-        skn_system_array(ports->edge_count, sizeof(uint32_t), error);
-    if (!ports->exports || !ports->imports || !ports->landings ||
-        !ports->outlets || !ports->outlet_receivers || !ports->port_of_edge)
+    size_t ends = (size_t)crossings->export_count + crossings->import_count;
+    crossings->exports =
+        skn_system_array(crossings->export_count, sizeof(skn_export_t), error);
+    crossings->imports =
+        skn_system_array(crossings->import_count, sizeof(skn_import_t), error);
+    crossings->landings =
+        skn_system_array(crossings->import_count, sizeof(skn_landing_t), error);
+    crossings->outlets = skn_system_array(ends, sizeof(skn_outlet_t *), error);
+    crossings->outlet_receivers =
+        skn_system_array(ends, sizeof(uint32_t), error);
+    crossings->crossing_of_edge =
+        skn_system_array(crossings->edge_count, sizeof(uint32_t), error);
+    if (!crossings->exports || !crossings->imports || !crossings->landings ||
+        !crossings->outlets || !crossings->outlet_receivers ||
+        !crossings->crossing_of_edge)
         return SKN_NO_MEMORY;
-    memset(ports->port_of_edge, 0xff, ports->edge_count * sizeof(uint32_t));
-    ports->import_room = ports->import_count;
-    ports->export_count = ports->import_count = ports->edge_count = 0;
+    memset(crossings->crossing_of_edge, 0xff,
+           crossings->edge_count * sizeof(uint32_t));
+    crossings->import_room = crossings->import_count;
+    crossings->export_count = crossings->import_count = crossings->edge_count =
+        0;
     return SKN_OK;
 }
 
@@ -154,7 +159,7 @@ skn_system_allocate_edges(skn_system_t *system, skn_error_t *error)
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (allocate_actor_edges(&system->actors[k], error) != SKN_OK)
             status = SKN_NO_MEMORY;
-    if (allocate_ports(&system->ports, error) != SKN_OK)
+    if (allocate_crossings(&system->crossings, error) != SKN_OK)
         status = SKN_NO_MEMORY;
     return status;
 }
@@ -187,11 +192,12 @@ outlet_of_actor(skn_system_t *system, skn_actor_t *actor, uint32_t number,
 }
 
 static skn_outlet_t *
-outlet_of_ports(skn_system_t *system, uint32_t number, skn_error_t *error)
+outlet_of_crossings(skn_system_t *system, uint32_t number, skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    return outlet_in(system, number, ports->outlets, ports->outlet_receivers,
-                     &ports->outlet_count, error);
+    skn_crossings_t *crossings = &system->crossings;
+    return outlet_in(system, number, crossings->outlets,
+                     crossings->outlet_receivers, &crossings->outlet_count,
+                     error);
 }
 
 /* --- one edge ------------------------------------------------------------ */
@@ -211,13 +217,13 @@ static skn_status_t
 make_export(skn_system_t *system, const joint_t *joint, uint32_t slot,
             skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    skn_outlet_t *back = outlet_of_ports(system, joint->sender, error);
+    skn_crossings_t *crossings = &system->crossings;
+    skn_outlet_t *back = outlet_of_crossings(system, joint->sender, error);
     if (!back)
         return SKN_NO_MEMORY;
-    assert(joint->edge < ports->edge_count);
-    ports->port_of_edge[joint->edge] = ports->export_count;
-    ports->exports[ports->export_count++] = (skn_export_t){
+    assert(joint->edge < crossings->edge_count);
+    crossings->crossing_of_edge[joint->edge] = crossings->export_count;
+    crossings->exports[crossings->export_count++] = (skn_export_t){
         .edge = joint->edge,
         .node = node_of(system, joint->receiver),
         .slot = slot,
@@ -235,7 +241,7 @@ make_out_edge(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
     skn_out_edge_t *edge = &from->out_edges[from->out_edge_count];
     *edge = (skn_out_edge_t){
         .receiver = joint->receiver,
-        .slot = joint->in ? in_slot : system->ports.export_count,
+        .slot = joint->in ? in_slot : system->crossings.export_count,
         .credit = joint->pipe->credit,
         .id = joint->edge,
     };
@@ -259,26 +265,26 @@ static skn_status_t
 make_landing(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
              uint32_t *number, skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    uint32_t *port = &ports->port_of_edge[joint->edge];
-    skn_outlet_t *inbox = outlet_of_ports(system, joint->receiver, error);
+    skn_crossings_t *crossings = &system->crossings;
+    uint32_t *crossing = &crossings->crossing_of_edge[joint->edge];
+    skn_outlet_t *inbox = outlet_of_crossings(system, joint->receiver, error);
     if (!inbox)
         return SKN_NO_MEMORY;
-    if (*port == SKN_PORT_NONE) {
-        assert(ports->import_count < ports->import_room);
-        *port = ports->import_count;
-        ports->imports[ports->import_count++] = (skn_import_t){
+    if (*crossing == SKN_CROSSING_NONE) {
+        assert(crossings->import_count < crossings->import_room);
+        *crossing = crossings->import_count;
+        crossings->imports[crossings->import_count++] = (skn_import_t){
             .edge = joint->edge,
             .node = node_of(system, joint->sender),
-            .first_landing = SKN_PORT_NONE,
+            .first_landing = SKN_CROSSING_NONE,
             .pipe = joint->pipe,
         };
     }
-    skn_import_t *import = &ports->imports[*port];
-    assert(*port < ports->import_count && import->edge == joint->edge);
-    *number = ports->landing_count++;
-    ports->landings[*number] = (skn_landing_t){
-        .import = *port,
+    skn_import_t *import = &crossings->imports[*crossing];
+    assert(*crossing < crossings->import_count && import->edge == joint->edge);
+    *number = crossings->landing_count++;
+    crossings->landings[*number] = (skn_landing_t){
+        .import = *crossing,
         .next = import->first_landing,
         .slot = in_slot,
         .inbox = inbox,
@@ -339,6 +345,8 @@ static const skn_handler_t *
 handler_for(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     const skn_handler_t *handler = kind->handlers;
+    if (kind == &skn_port_kind)
+        return NULL; /* the host takes it */
     while (handler->schema && handler->schema->id != schema->id)
         handler++;
     assert(handler->schema); /* the spec has checked it */
@@ -402,7 +410,7 @@ connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
         bool is_shared =
             broadcast && !first_here && node_of(system, pipe->from[f]) != node;
         if (!is_shared)
-            *shared = system->ports.edge_count++;
+            *shared = system->crossings.edge_count++;
         joint_t joint = { pipe,    pipe->from[f], pipe->to[t],
                           *shared, NULL,          to->here ? in : NULL };
         if (from->here) {

@@ -9,7 +9,7 @@
 
 #include "actors/runtime/actor.h"
 #include "actors/runtime/placement.h"
-#include "actors/runtime/ports.h"
+#include "actors/runtime/crossings.h"
 #include "actors/runtime/system.h"
 
 typedef struct skn_event {
@@ -40,10 +40,12 @@ struct skn_system {
     uint32_t actor_count, thread_count;
     uint32_t node_count, here_count; /* here_count: actors of this node, with
                                       * threads */
-    skn_ports_t ports;               /* edges to and from other nodes */
+    skn_crossings_t crossings;       /* edges to and from other nodes */
     struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
     int wake_descriptor;
+    int arrivals; /* epoll of that and the ports' inboxes; -1: no ports */
+    uint32_t port_count;
     atomic_bool stop_wanted; /* another thread may set it */
     /* When links to other nodes last carried more than clocks and credit, by
      * the monotonic clock; 0: never. Their driver sets it. */
@@ -65,6 +67,9 @@ void skn_system_unbuild(skn_system_t *system);
 /* system_run.c: reports that the calling thread, one of the system's, only has
  * to return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);
+/* system_run.c: wakes the threads of the host that use ports, after a failure
+ * was reported. */
+void skn_system_alarm(const skn_system_t *system);
 /* system_run.c: count an event that an actor sends; report whether there are so
  * many that actors should wait before they send more. An actor that is about to
  * wait calls the second one. */

@@ -14,6 +14,7 @@
 
 #include "actors/runtime/crash.h"
 #include "actors/runtime/link_driver.h"
+#include "actors/runtime/port.h"
 #include "actors/runtime/reporting.h"
 #include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
@@ -41,11 +42,26 @@ tell_all(skn_system_t *system, skn_parcel_type_t type)
 }
 
 static void
+for_each_port(const skn_system_t *system, void (*act)(skn_port_t *port))
+{
+    for (uint32_t k = 0; k < system->actor_count && system->port_count > 0; k++)
+        if (system->actors[k].port)
+            act(system->actors[k].port);
+}
+
+void
+skn_system_alarm(const skn_system_t *system)
+{
+    for_each_port(system, skn_port_alarm);
+}
+
+static void
 close_all(skn_system_t *system)
 {
     if (system->closing)
         return;
     system->closing = true;
+    for_each_port(system, skn_port_close);
     /* No actor closes before all have left their handlers: after a failure an
      * output shard may still compute with the rows that its updater lends. */
     if (system->thread_count > 0)
@@ -161,11 +177,13 @@ uncount_event(skn_system_t *system)
         tell_all(system, SKN_PARCEL_READ);
 }
 
-/* From now on the host reads no events until the run has ended. */
+/* From now on the host reads no events, and takes no messages from ports, until
+ * the run has ended. */
 static void
-lift_event_bound(skn_system_t *system)
+lift_bounds(skn_system_t *system)
 {
     atomic_store(&system->waits, true);
+    for_each_port(system, skn_port_lift_bound);
     if (atomic_exchange(&system->events_awaited, false))
         tell_all(system, SKN_PARCEL_READ);
 }
@@ -215,6 +233,7 @@ static void
 stop_all(skn_system_t *system)
 {
     system->stop_told = true;
+    for_each_port(system, skn_port_finish);
     tell_all(system, SKN_PARCEL_STOP);
     if (system->links)
         system->wiring->link_driver->stop(system->links);
@@ -228,10 +247,15 @@ pump(skn_system_t *system, int timeout_ms)
 {
     skn_parcel_t parcel;
     uint64_t count;
+    bool keeps = system->port_count > 0 && atomic_load(&system->waits);
     if (timeout_ms != 0)
-        skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
+        skn_inbox_wait(&system->inbox, 1,
+                       keeps ? system->arrivals : system->wake_descriptor,
+                       timeout_ms);
     ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
     (void)bytes; /* an empty counter is fine: the read does not block */
+    if (keeps)
+        for_each_port(system, skn_port_pump);
     while (skn_inbox_take(system->inbox, &parcel))
         take_parcel(system, &parcel);
     if (atomic_load(&system->stop_wanted) && !system->stop_told)
@@ -305,11 +329,12 @@ static skn_status_t
 start_threads(skn_system_t *system, skn_error_t *error)
 {
     /* Beside those of the actors, the watchdog and the links. */
-    uint32_t wanted = system->here_count + 1 + (system->links ? 1 : 0);
+    uint32_t wanted =
+        system->here_count - system->port_count + 1 + (system->links ? 1 : 0);
     int code;
     uint32_t granted = skn_threads_try(wanted, &code);
     for (uint32_t k = 0; k < system->actor_count && code == 0; k++) {
-        if (!system->actors[k].here)
+        if (!system->actors[k].here || system->actors[k].port)
             continue;
         system->threads[k] =
             skn_thread_new(thread_main, &system->actors[k], error);
@@ -349,6 +374,11 @@ skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
 {
     system->begin_ns = skn_monotonic_ns();
     skn_status_t status = start_threads(system, error);
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        if (system->actors[k].port) {
+            take_ready(system, k);
+            skn_port_pump(system->actors[k].port);
+        }
     while (status == SKN_OK && system->failure.status == SKN_OK &&
            system->ready_count < system->here_count) {
         pump(system, -1);
@@ -369,6 +399,27 @@ bool
 skn_systems_have_ended(void)
 {
     return skn_pipes_have_ended();
+}
+
+skn_port_t *
+skn_system_port(const skn_system_t *system, const char *name,
+                skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    for (uint32_t k = 0; k < system->actor_count; k++) {
+        const skn_wired_actor_t *wired = &wiring->actors[k];
+        if (strcmp(wired->name, name) != 0)
+            continue;
+        if (wired->kind != &skn_port_kind)
+            skn_fail(error, SKN_USAGE, "'%s' is not a port: its kind is '%s'",
+                     name, wired->kind->name);
+        else if (!system->actors[k].here)
+            skn_fail(error, SKN_USAGE, "port '%s' is on node '%s'", name,
+                     wiring->nodes[wired->node].name);
+        return system->actors[k].port;
+    }
+    skn_fail(error, SKN_USAGE, "the topology has no port '%s'", name);
+    return NULL;
 }
 
 int
@@ -523,7 +574,7 @@ write_trace(skn_system_t *system)
 skn_status_t
 skn_system_wait(skn_system_t *system, skn_error_t *error)
 {
-    lift_event_bound(system);
+    lift_bounds(system);
     while (!system->closing)
         pump(system, -1);
     if (!system->joined) {
@@ -586,7 +637,7 @@ close_kept(skn_system_t *system)
 {
     uint32_t left = system->thread_count;
     for (uint32_t k = 0; k < system->actor_count && left > 0; k++) {
-        if (!system->actors[k].here)
+        if (!system->actors[k].here || system->actors[k].port)
             continue;
         left--;
         if (is_kept(&system->actors[k]))

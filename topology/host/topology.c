@@ -11,6 +11,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/kinds/kind_check.h"
 #include "actors/runtime/system.h"
+#include "skein/port.h"
 #include "topology/host/host.h"
 #include "topology/host/measure.h"
 #include "topology/host/verdict.h"
@@ -250,6 +251,17 @@ skn_topology_event_bytes(skn_topology_t *topology)
     skn_system_t *system =
         system_of(topology, "skn_topology_event_bytes", NULL);
     return system ? skn_system_event_bytes(system) : 0;
+}
+
+skn_port_t *
+skn_topology_port(skn_topology_t *topology, const char *name,
+                  skn_error_t *error)
+{
+    const skn_system_t *system =
+        system_of(topology, "skn_topology_port", error);
+    if (system && !name)
+        skn_fail(error, SKN_USAGE, "skn_topology_port: the name is NULL");
+    return system && name ? skn_system_port(system, name, error) : NULL;
 }
 
 /* May run in a signal handler: only atomics and a write. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/runtime/port.h"
 #include "topology/config/nearest.h"
 #include "topology/spec/spec_pipe.h"
 
@@ -231,6 +232,22 @@ check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
                                          : "add collect: gather, by: batch");
 }
 
+/* The host takes single messages. */
+static skn_status_t
+check_port(spec_pipe_t *reading, const skn_wired_actor_t *actor)
+{
+    if (reading->pipe->collect == SKN_COLLECT_NONE)
+        return SKN_OK;
+    const char *key =
+        skn_spec_is_set(reading, "collect") ? "collect" : "pattern";
+    (void)skn_problems_add(reading->spec->problems,
+                           skn_spec_place(reading, key),
+                           "port %s takes '%s' one by one", actor->name,
+                           reading->pipe->schema->name);
+    return skn_problems_hint(reading->spec->problems,
+                             "let an actor gather or reduce before it");
+}
+
 /* One problem for each kind is enough; peers are of one kind. */
 static skn_status_t
 check_kinds(spec_pipe_t *reading)
@@ -254,7 +271,9 @@ check_kinds(spec_pipe_t *reading)
             continue;
         last = kind;
         const skn_handler_t *handler = skn_spec_handler(kind, pipe->schema);
-        if (!handler) {
+        if (kind == &skn_port_kind) {
+            status = check_port(reading, actor);
+        } else if (!handler) {
             status = refuse_receiver(reading, actor);
         } else if (pipe->collect == SKN_COLLECT_REDUCE && !handler->combine) {
             const char *key =

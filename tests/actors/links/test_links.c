@@ -1,6 +1,6 @@
 /* test_links.c - tests edges between nodes: several systems in one process,
  * connected by loopback sockets. Covers actors/links/link_driver.c,
- * actors/links/link_ports.c, actors/links/link_open.c,
+ * actors/links/link_crossings.c, actors/links/link_open.c,
  * actors/links/link_clock.c, actors/links/link_events.c and
  * actors/runtime/system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -279,7 +279,7 @@ expect_words(const skn_kind_t *kind, skn_collect_t collect)
         collect;
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
-    system->patience_ns = 2000000;
+    system->patience_ns = 20000000;
     cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK, "%s",
                  error.text);
     while (skn_system_event(system, -1, line, sizeof(line), NULL) == SKN_OK) {

@@ -49,7 +49,7 @@ static skn_system_t *
 new_system(void)
 {
     const skn_start_options_t options =
-        SKN_START_OPTIONS(.no_binding = true, .patience_ms = 10);
+        SKN_START_OPTIONS(.no_binding = true, .patience_ms = 50);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
     return system;

@@ -51,7 +51,7 @@ typedef struct skn_builtin {
                                          skn_error_t *error);
 } skn_builtin_t;
 
-/* Defined by actors/builtin/link_watch.c, in libskein. */
+/* Defined by actors/builtin/builtin_table.c, in libskein. */
 extern const skn_builtin_t skn_builtin;
 
 /* The table; NULL in a program without libskein. Any thread. */

@@ -1,6 +1,6 @@
 /* test_kinds_reference.c - tests kinds of actors, printed as text and as JSON.
  *
- * Covers actors/protocol/kinds.c and actors/protocol/messages.c too.
+ * Covers actors/protocol/messages.c, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/kinds_reference.h"
 

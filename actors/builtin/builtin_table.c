@@ -1,5 +1,5 @@
-/* link_watch.c - watches the numbers of training messages on links; defines the
- * table of what libskein adds to the core.
+/* builtin_table.c - defines the table of what libskein adds to the core: the
+ * built-in kinds, the kernels, and a watch over the numbers on links.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -8,6 +8,9 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/workspace.h"
 #include "actors/kinds/builtin.h"
+
+#define BUILTIN_AT(name) &skn_##name,
+const skn_kind_t *const skn_kinds[] = { SKN_BUILTIN_KINDS(BUILTIN_AT) NULL };
 
 struct skn_link_watch {
     const skn_kernels_t *kernels;

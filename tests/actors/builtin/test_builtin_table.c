@@ -1,5 +1,5 @@
-/* test_link_watch.c - tests the watch of libskein on a node's links: the guards
- * of each edge, and the measured error of a coding.
+/* test_builtin_table.c - tests the watch of libskein on a node's links: the
+ * guards of each edge, and the measured error of a coding.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,7 +18,7 @@ watch_of(uint32_t import_count)
     return watch;
 }
 
-Test(link_watch, a_bad_number_is_refused_with_a_hint)
+Test(builtin_table, a_bad_number_is_refused_with_a_hint)
 {
     const skn_builtin_t *builtin = skn_builtin_find();
     skn_link_watch_t *watch = watch_of(2);
@@ -36,7 +36,7 @@ Test(link_watch, a_bad_number_is_refused_with_a_hint)
     cr_expect_null(watch);
 }
 
-Test(link_watch, every_edge_has_its_own_history)
+Test(builtin_table, every_edge_has_its_own_history)
 {
     const skn_builtin_t *builtin = skn_builtin_find();
     skn_link_watch_t *watch = watch_of(2);
@@ -56,7 +56,7 @@ Test(link_watch, every_edge_has_its_own_history)
     builtin->watch_destroy(&watch);
 }
 
-Test(link_watch, what_is_no_gradient_is_sent_as_it_is)
+Test(builtin_table, what_is_no_gradient_is_sent_as_it_is)
 {
     const skn_builtin_t *builtin = skn_builtin_find();
     skn_link_watch_t *watch = watch_of(0);
@@ -72,7 +72,7 @@ Test(link_watch, what_is_no_gradient_is_sent_as_it_is)
     builtin->watch_destroy(&watch);
 }
 
-Test(link_watch, a_gradient_carries_the_error_of_its_coding)
+Test(builtin_table, a_gradient_carries_the_error_of_its_coding)
 {
     const skn_builtin_t *builtin = skn_builtin_find();
     skn_link_watch_t *watch = watch_of(0);

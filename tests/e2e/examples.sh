@@ -61,6 +61,11 @@ for language in c11 cxx17; do
         "$(printf '{"sum":%d} ' 0 1 3 6 10 15)SIGINT is still mine "
     check_match "$language: and prints where the time went" \
         '^counter .* 6 ' report
-    rm -f ping_pong host wordcount/wordcount.so
+    check "$language: ports.c builds" example "skein libczmq libzmq" ports.c \
+        -o ports
+    timeout 20 ./ports <text.txt >words
+    check_equal "$language: a program's lines go through an actor and back" \
+        "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
+    rm -f ping_pong host ports wordcount/wordcount.so
 done
 finish

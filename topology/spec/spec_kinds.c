@@ -109,10 +109,9 @@ skn_spec_read_kinds(skn_spec_t *spec, const skn_kind_t *const *kinds)
 {
     skn_status_t status = SKN_OK;
     skn_mark_t mark = { skn_document_name(spec->document), 0, 0 };
-    status = add_kind(spec, mark, &skn_port_kind);
     for (; kinds && *kinds && status == SKN_OK; kinds++)
         status = add_kind(spec, mark, *kinds);
-    return status;
+    return status == SKN_OK ? add_kind(spec, mark, &skn_port_kind) : status;
 }
 
 const skn_kind_t *

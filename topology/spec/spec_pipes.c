@@ -26,7 +26,8 @@ static const skn_option_t pipe_options[] = {
     { "by", SKN_OPTION_TEXT, "batch", 0, 0, NULL,
       "gather, reduce: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
-      "messages that may wait at a receiver, for each sender" },
+      "messages that may wait at a receiver, for each sender; left out: as "
+      "many as fit into 64 KiB, a power of two from 16 to 256" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "carries answers only: one for each message of another pipe" },
     { "coding", SKN_OPTION_CHOICE, "f32", 0, 0, SKN_CODING_WORDS,
@@ -369,6 +370,36 @@ read_coding(spec_pipe_t *reading)
     return skn_problems_hint(reading->spec->problems, "leave 'coding' out");
 }
 
+/* As many messages as fit into CREDIT_BYTES. With 16, a message of 8 bytes
+ * takes several times as long as with 256: every few of them wake two
+ * threads. */
+#define CREDIT_BYTES ((uint64_t)64 << 10)
+#define CREDIT_MIN 16u
+#define CREDIT_MAX 256u
+
+static uint32_t
+usual_credit(const skn_schema_t *schema)
+{
+    static const uint64_t item_bytes[] = {
+#define K(kind, type, bytes, help) bytes,
+        SKN_FIELD_KINDS(K)
+#undef K
+    };
+    uint64_t most_bytes = schema->struct_bytes;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        uint64_t each =
+            field->kind == SKN_FIELD_str ? 1 : item_bytes[field->kind];
+        if (each > 0 && field->max > CREDIT_BYTES)
+            return CREDIT_MIN;
+        most_bytes += each * field->max;
+    }
+    uint32_t credit = CREDIT_MIN;
+    while (credit < CREDIT_MAX && 2 * credit * most_bytes <= CREDIT_BYTES)
+        credit *= 2;
+    return credit;
+}
+
 /* Independent options are checked in any case; the rest as far as possible. */
 static skn_status_t
 read_pipe(spec_pipe_t *reading)
@@ -388,6 +419,8 @@ read_pipe(spec_pipe_t *reading)
     if (reading->values[MESSAGE].text[0] == '\0' ||
         find_schema(reading) != SKN_OK || status != SKN_OK)
         return SKN_BAD_CONFIG;
+    if (!skn_spec_is_set(reading, "credit"))
+        pipe->credit = usual_credit(pipe->schema);
     if (from != SKN_OK || to != SKN_OK)
         return from == SKN_OK ? to : from;
     if (read_pattern(reading) != SKN_OK)

@@ -417,15 +417,3 @@ Test(port, mistakes_are_told)
     skn_port_finish(in);
     cr_expect_eq(end(), SKN_OK, "%s", error.text);
 }
-
-Test(port, null_is_usage)
-{
-    cr_expect_eq(skn_port_fd(NULL), -1);
-    cr_expect_null(skn_port_message(NULL, &number_schema, NULL, &error));
-    cr_expect_eq(error.status, SKN_USAGE);
-    cr_expect_eq(skn_port_post(NULL, NULL, &error), SKN_USAGE);
-    cr_expect_eq(skn_port_send(NULL, NULL, NULL, &error), SKN_USAGE);
-    cr_expect_null(skn_port_take(NULL, NULL, &error));
-    cr_expect_eq(error.status, SKN_USAGE);
-    skn_port_finish(NULL);
-}

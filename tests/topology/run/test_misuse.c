@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "skein/port.h"
 #include "skein/predictor.h"
 #include "skein/topology.h"
 #include "skein/version.h"
@@ -150,6 +151,20 @@ crashes_nowhere(void)
 }
 
 static bool
+ports_of_nothing(void)
+{
+    skn_port_finish(NULL);
+    return !skn_topology_port(NULL, "in", &error) && is_usage(error.status) &&
+           skn_port_fd(NULL) == -1 &&
+           !skn_port_message(NULL, &note_schema, NULL, &error) &&
+           is_usage(error.status) &&
+           is_usage(skn_port_post(NULL, NULL, &error)) &&
+           is_usage(skn_port_send(NULL, NULL, NULL, &error)) &&
+           !skn_port_take(NULL, NULL, &error) && is_usage(error.status) &&
+           !skn_port_take(NULL, NULL, NULL);
+}
+
+static bool
 predict_with_nothing(void)
 {
     skn_predictor_t *none = NULL;
@@ -232,6 +247,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_topology_wait", wait_for_nothing },
         { "skn_topology_fd and others", ask_nothing },
         { "skn_report_crashes", crashes_nowhere },
+        { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },

@@ -1,7 +1,7 @@
 /* verb_actors.c - skein actors: lists the kinds of actors and their options.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/verbs.h"
-#include "topology/spec/kinds_reference.h"
+#include "topology/model/kinds_reference.h"
 
 static int
 unknown_kind(const cli_call_t *call, const char *name, const char *nearest)

@@ -186,21 +186,16 @@ static const skn_handler_t load_handlers[] = { { &load_schema, on_load,
 static const skn_handler_t part_handlers[] = { { &load_schema, on_parts,
                                                  combine },
                                                { 0 } };
-static const skn_kind_t sender_kind = { .name = "flow_sender",
-                                        .state_bytes = sizeof(sender_t),
-                                        .options = sender_options,
-                                        .handlers = ack_handlers,
-                                        .sends = load_sends,
-                                        .produce = sender_produce,
-                                        .gate = true };
-static const skn_kind_t receiver_kind = { .name = "flow_receiver",
-                                          .options = receiver_options,
-                                          .handlers = load_handlers,
-                                          .sends = ack_sends };
-static const skn_kind_t gatherer_kind = { .name = "flow_gatherer",
-                                          .options = receiver_options,
-                                          .handlers = part_handlers,
-                                          .sends = ack_sends };
+static const skn_kind_t sender_kind =
+    SKN_KIND(.name = "flow_sender", .state_bytes = sizeof(sender_t),
+             .options = sender_options, .handlers = ack_handlers,
+             .sends = load_sends, .produce = sender_produce, .gate = true);
+static const skn_kind_t receiver_kind =
+    SKN_KIND(.name = "flow_receiver", .options = receiver_options,
+             .handlers = load_handlers, .sends = ack_sends);
+static const skn_kind_t gatherer_kind =
+    SKN_KIND(.name = "flow_gatherer", .options = receiver_options,
+             .handlers = part_handlers, .sends = ack_sends);
 static const skn_kind_t *const kinds[] = { &sender_kind, &receiver_kind,
                                            &gatherer_kind, NULL };
 
@@ -245,7 +240,7 @@ run(const shape_t *shape, size_t bytes, uint64_t count, bool paced,
         return error->status;
     /* Threads are not bound, as with bare libzmq: a wake-up on the other core
      * costs more. */
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status == SKN_OK)
         status = skn_topology_wait(topology, error);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/base/verbs.h"
-#include "topology/spec/kinds_reference.h"
+#include "topology/model/kinds_reference.h"
 #include "topology/model/model_tables.h"
 
 static void

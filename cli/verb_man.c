@@ -8,6 +8,7 @@
 
 #include "cli/base/verbs.h"
 #include "skein/limits.h"
+#include "skein/version.h"
 
 /* Prints text as roff: dashes remain dashes, and no line begins with a
  * request. */
@@ -38,7 +39,7 @@ put_head(const char *name, const char *help, FILE *file)
     (void)fprintf(file, ".TH \"");
     for (const char *at = name; *at; at++)
         (void)fputc(*at >= 'a' && *at <= 'z' ? *at - 32 : *at, file);
-    (void)fputs("\" 1 \"\" \"Skein " SKN_VERSION "\" \"Skein\"\n", file);
+    (void)fputs("\" 1 \"\" \"Skein " SKN_VERSION_TEXT "\" \"Skein\"\n", file);
     put_section("NAME", file);
     put(name, file);
     (void)fputs(" \\- ", file);

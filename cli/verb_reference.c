@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/base/verbs.h"
-#include "topology/spec/kinds_reference.h"
+#include "topology/model/kinds_reference.h"
 
 static int
 reference_run(const cli_call_t *call)

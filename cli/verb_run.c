@@ -56,7 +56,7 @@ static int
 follow(const cli_call_t *call, skn_topology_t *topology)
 {
     skn_error_t error = { 0 };
-    skn_start_options_t options = { 0 };
+    skn_start_options_t options = SKN_START_OPTIONS();
     cli_follow_t how = { .options = &options };
     if (refuse_ports(call, topology, &error) != SKN_OK ||
         find_node(call, topology, &options.node, &error) != SKN_OK) {

@@ -154,7 +154,30 @@ typedef struct skn_adam {
  *                 smaller one too).
  * gemm            see skn_gemm_t; scratch is aligned to 64 bytes. */
 /* clang-format off */
+/* Those that code the runs of messages for links: transport/message/coding.h.
+ * All instruction sets give the same bits. */
+#define SKN_LINK_KERNELS(K)                                                  \
+    K(void, f32_to_bf16, (uint16_t *to, const float *from, size_t n))        \
+    K(void, bf16_to_f32, (float *to, const uint16_t *from, size_t n))        \
+    K(float, greatest_abs, (const float *x, size_t n))                       \
+    K(void, f32_to_i8, (int8_t *to, const float *x, size_t n, float scale,   \
+                        const skn_noise_t *noise))                           \
+    K(void, i8_to_f32, (float *to, const int8_t *from, size_t n,             \
+                        float scale))                                        \
+    K(void, f32_to_i4, (uint8_t *to, const float *x, size_t n, float scale,  \
+                        const skn_noise_t *noise))                           \
+    K(void, i4_to_f32, (float *to, const uint8_t *from, size_t n,            \
+                        float scale))                                        \
+    K(size_t, nonzero_bits, (uint8_t *bits, const float *x, size_t n,        \
+                             uint32_t mask))                                 \
+    K(size_t, pack_nonzero, (float *to, const float *x, const uint8_t *bits, \
+                             size_t n))                                      \
+    K(void, unpack_nonzero, (float *to, const float *from, size_t count,     \
+                             const uint8_t *bits, size_t n))                 \
+    K(void, raise_zeros, (float *x, size_t n))
+
 #define SKN_KERNELS(K)                                                       \
+    SKN_LINK_KERNELS(K)                                                      \
     K(void, gather_add, (float *out, const float *table, size_t stride,      \
                          const uint32_t *row, const float *value,            \
                          size_t count, size_t columns))                      \
@@ -187,28 +210,10 @@ typedef struct skn_adam {
     K(void, sgd_row_bf16, (uint16_t *w, const float *g, size_t n,            \
                            float rate, float weight_decay,                   \
                            const skn_noise_t *noise))                        \
-    K(void, f32_to_bf16, (uint16_t *to, const float *from, size_t n))        \
     K(void, f32_to_bf16_random, (uint16_t *to, const float *from, size_t n,  \
                                  const skn_noise_t *noise))                  \
-    K(void, bf16_to_f32, (float *to, const uint16_t *from, size_t n))        \
     K(void, normal, (float *x, size_t n, float deviation, uint64_t key,      \
                      uint32_t row, uint32_t first_column))                   \
-    K(float, greatest_abs, (const float *x, size_t n))                       \
-    K(void, f32_to_i8, (int8_t *to, const float *x, size_t n, float scale,   \
-                        const skn_noise_t *noise))                           \
-    K(void, i8_to_f32, (float *to, const int8_t *from, size_t n,             \
-                        float scale))                                        \
-    K(void, f32_to_i4, (uint8_t *to, const float *x, size_t n, float scale,  \
-                        const skn_noise_t *noise))                           \
-    K(void, i4_to_f32, (float *to, const uint8_t *from, size_t n,            \
-                        float scale))                                        \
-    K(size_t, nonzero_bits, (uint8_t *bits, const float *x, size_t n,        \
-                             uint32_t mask))                                 \
-    K(size_t, pack_nonzero, (float *to, const float *x, const uint8_t *bits, \
-                             size_t n))                                      \
-    K(void, unpack_nonzero, (float *to, const float *from, size_t count,     \
-                             const uint8_t *bits, size_t n))                 \
-    K(void, raise_zeros, (float *x, size_t n))                               \
     K(bool, finite_all, (const float *x, size_t n))                          \
     K(double, sum_squares, (const float *x, size_t n))                       \
     K(size_t, above, (const float *x, size_t n, float threshold,             \
@@ -227,6 +232,10 @@ typedef struct skn_kernels {
     SKN_KERNELS(K)
 #undef K
 } skn_kernels_t;
+
+/* A table of SKN_LINK_KERNELS alone, in plain C, for programs without the
+ * others: libskein-core codes with it. The other members are NULL. */
+extern const skn_kernels_t skn_link_kernels;
 
 /* The tables that this processor can run, best first: rank 0, 1, ... NULL after
  * the last. There is always at least one; the last is "scalar". */

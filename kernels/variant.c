@@ -17,6 +17,7 @@
 #include "body/normal.h"
 #include "body/optimizer.h"
 #include "body/quantize.h"
+#include "body/random.h"
 #include "body/vector.h"
 
 #define TABLE SKN_PASTE(skn_kernels_, SKN_ISA)

@@ -450,6 +450,25 @@ class Tidy(unittest.TestCase):
             "\n\n#endif", "\n#include <zmq.h>\n\n#endif")
         self.caught(self.run_tidy({name: text}), name + ":6:", "ZeroMQ")
 
+    def public(self, declarations):
+        name = "include/skein/x.h"
+        return self.run_tidy({name: header(name, "SKEIN_X_H").replace(
+            "\n\n#endif", "\n\n" + declarations + "\n#endif")})
+
+    def test_a_public_function_without_a_contract_is_caught(self):
+        declaration = "SKN_API int skn_x(int a,\n                  int b);\n"
+        self.clean(self.public("/* The sum. */\n" + declaration))
+        self.clean(self.public("/* Both. */\n" + declaration + declaration))
+        self.caught(self.public("/* The sum. */\n\n" + declaration),
+                    "include/skein/x.h:9:", "without a contract")
+
+    def test_too_many_public_functions_are_caught(self):
+        declaration = "SKN_API int skn_x(void);\n"
+        self.clean(self.public("/* All. */\n" + 150 * declaration
+                               + "SKN_API extern const int skn_y;\n"))
+        self.caught(self.public("/* All. */\n" + 151 * declaration),
+                    "include/skein:1:", "151 public functions, at most 150")
+
     # --- English ---
 
     def test_comments_that_begin_without_a_noun_are_caught(self):

@@ -574,6 +574,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_keeper = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "keeper",
     .help = "keeps checkpoints of the run in a folder of its node",
     .state_bytes = sizeof(skn_keeper_t),

@@ -386,6 +386,7 @@ static const skn_schema_t *const sends[] = {
 static const skn_schema_t *const gathers[] = { NULL };
 
 const skn_kind_t skn_combiner = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "combiner",
     .help = "merges what the shards of a node send to other nodes",
     .state_bytes = sizeof(combiner_t),

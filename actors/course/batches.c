@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 
 /* Features and points that are prefetched: both are at random places in tables
  * that no cache holds. */

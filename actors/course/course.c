@@ -721,6 +721,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_course = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "course",
     .help = "leads a run through its epochs, evaluations and checkpoints to "
             "the end",

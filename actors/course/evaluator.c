@@ -385,6 +385,7 @@ static const skn_schema_t *const gathers[] = {
 };
 
 const skn_kind_t skn_evaluator = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "evaluator",
     .help = "computes P@k, PSP@k and nDCG@k over all labels",
     .state_bytes = sizeof(evaluator_t),

@@ -58,6 +58,7 @@ static const skn_schema_t *const gathers[] = { NULL };
 static const skn_schema_t *const needs[] = { &skn_issue_schema, NULL };
 
 const skn_kind_t skn_reader = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "reader",
     .help = "makes the same batches on a node without the source",
     .state_bytes = sizeof(skn_batches_t),

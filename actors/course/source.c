@@ -219,6 +219,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_source = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "source",
     .help = "keeps up to `window` batches in flight and makes those of its "
             "node",

@@ -417,6 +417,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_dense = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "dense",
     .help = "computes hidden units above a hidden layer: a range of the "
             "layer's rows",

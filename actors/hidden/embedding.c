@@ -229,6 +229,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_embedding = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "embedding",
     .help = "computes hidden units from the sparse input: a slice of their "
             "columns",

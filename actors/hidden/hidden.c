@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/workspace.h"
 
 /* The share of units that are kept, a multiple of 2^-16: rounded like in the

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
 #include "actors/links/links_internal.h"
+#include "kernels/draws.h"
 #include "transport/message/field.h"
 
 /* The largest message that a peer may make us hold. Our largest is a batch's
@@ -61,12 +61,13 @@ send_message(skn_links_t *links, skn_export_t *gate, const void *message,
     assert(skn_payload_of(message)->schema->id == schema->id);
     skn_coding_t coding = (skn_coding_t)gate->pipe->coding;
     uint64_t key = coding_key(links, gate, message);
-    skn_rounding_copy_t copy;
     const void *measured = message;
     skn_wire_t wire = { .frame_count = 0 };
-    skn_status_t status =
-        skn_rounding_measure(&links->probe, schema, message, coding, key,
-                             links->coder, &copy, &measured, error);
+    skn_status_t status = SKN_OK;
+    if (links->watch)
+        status =
+            links->builtin->watch_sent(links->watch, schema, message, coding,
+                                       key, links->coder, &measured, error);
     if (status == SKN_OK)
         status = skn_coding_encode(schema, measured, coding, key, links->coder,
                                    &wire, error);
@@ -215,28 +216,27 @@ land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
     return status;
 }
 
-/* Checks the message's numbers, and drops it if no sound training has them. */
+/* Lets libskein check the message's numbers, and drops it if they are bad. */
 static skn_status_t
 look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
                void *message, skn_error_t *error)
 {
     skn_error_t cause = { 0 };
-    skn_guard_verdict_t verdict =
-        skn_guard_check(&links->guards[import - links->crossings->imports],
-                        links->kernels, import->pipe->schema, message, &cause);
-    if (verdict == SKN_GUARD_GOOD)
+    skn_link_finding_t finding = SKN_LINK_GOOD;
+    if (links->watch)
+        finding = links->builtin->watch_received(
+            links->watch, (uint32_t)(import - links->crossings->imports),
+            import->pipe->schema, message, &cause);
+    if (finding == SKN_LINK_GOOD)
         return SKN_OK;
     skn_message_drop(message);
     (void)counted(peer,
-                  verdict == SKN_GUARD_NOT_FINITE ? SKN_RECORD_REASON_NOT_FINITE
-                                                  : SKN_RECORD_REASON_EXPLODED,
+                  finding == SKN_LINK_NOT_FINITE ? SKN_RECORD_REASON_NOT_FINITE
+                                                 : SKN_RECORD_REASON_EXPLODED,
                   cause.status);
     (void)skn_fail(error, cause.status, "node '%s' sent %.400s",
                    peer->node->name, cause.text);
-    return skn_fail_hint(error, cause.status,
-                         "training diverged there (lower "
-                         "train.optimizer.rate), or that node computes "
-                         "wrongly: test its memory, or leave it out");
+    return skn_fail_hint(error, cause.status, "%s", cause.hint);
 }
 
 static skn_status_t

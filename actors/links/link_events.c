@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "actors/links/links_internal.h"
-#include "formats/text/json_text.h"
+#include "formats/text/json_write.h"
 
 static void
 tell(skn_links_t *links, skn_json_text_t *text)

@@ -11,7 +11,6 @@
 
 #include "actors/links/links_internal.h"
 #include "actors/links/routes.h"
-#include "actors/protocol/workspace.h"
 #include "kernels/kernels.h"
 #include "transport/socket/clock.h"
 
@@ -217,7 +216,9 @@ open_sockets(skn_links_t *links, skn_error_t *error)
 skn_links_t *
 skn_links_make(skn_system_t *system, skn_error_t *error)
 {
-    const skn_kernels_t *kernels = skn_kernels_pick(error);
+    const skn_builtin_t *builtin = skn_builtin_find();
+    const skn_kernels_t *kernels =
+        builtin ? builtin->kernels(error) : &skn_link_kernels;
     skn_links_t *links = kernels ? calloc(1, sizeof(*links)) : NULL;
     if (!links) {
         if (kernels)
@@ -235,16 +236,17 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
     links->peers = calloc(links->node_count, sizeof(*links->peers));
     links->owing = calloc((size_t)system->crossings.import_room + 1,
                           sizeof(*links->owing));
-    links->guards = calloc((size_t)system->crossings.import_room + 1,
-                           sizeof(*links->guards));
     links->askers =
         calloc((size_t)system->actor_count + 1, sizeof(*links->askers));
     links->pool = skn_pool_new(POOL_IDLE_BYTES, error);
-    links->kernels = kernels;
+    links->builtin = builtin;
+    if (builtin)
+        links->watch = builtin->watch_new(
+            kernels, system->crossings.import_room + 1, error);
     links->coder = skn_coder_new(kernels, error);
     skn_status_t status =
-        links->peers && links->owing && links->guards && links->askers &&
-                links->pool && links->coder
+        links->peers && links->owing && (links->watch || !builtin) &&
+                links->askers && links->pool && links->coder
             ? SKN_OK
             : skn_fail(error, SKN_NO_MEMORY, "no memory for the links");
     if (status == SKN_OK)
@@ -287,11 +289,11 @@ skn_links_destroy(skn_links_t **links)
     skn_inbox_close(&(*links)->inbox);
     skn_keys_destroy(&(*links)->keys);
     skn_coder_destroy(&(*links)->coder);
-    skn_rounding_probe_fini(&(*links)->probe);
+    if ((*links)->builtin)
+        (*links)->builtin->watch_destroy(&(*links)->watch);
     skn_pool_destroy(&(*links)->pool);
     free((*links)->peers);
     free((*links)->owing);
-    free((*links)->guards);
     free(*links);
     *links = NULL;
 }

@@ -7,9 +7,8 @@
 
 #include <poll.h>
 
-#include "actors/links/link_guard.h"
 #include "actors/links/links.h"
-#include "actors/combine/rounding.h"
+#include "actors/kinds/builtin.h"
 #include "actors/runtime/system_internal.h"
 #include "transport/link/bucket.h"
 #include "transport/message/coding.h"
@@ -83,14 +82,13 @@ struct skn_links {
 
     skn_keys_t *keys;
     skn_endpoint_t *endpoint;
-    skn_tunnels_t *tunnels; /* NULL: all nodes can be dialled */
-    skn_link_peer_t *peers; /* [node_count]; this node's own is empty */
-    const skn_kernels_t *kernels;
+    skn_tunnels_t *tunnels;       /* NULL: all nodes can be dialled */
+    skn_link_peer_t *peers;       /* [node_count]; this node's own is empty */
+    const skn_builtin_t *builtin; /* NULL: a program without libskein */
+    skn_link_watch_t *watch;      /* NULL then, too */
     skn_coder_t *coder;
-    skn_rounding_probe_t probe;
     skn_pool_t *pool;
-    skn_guard_t *guards; /* [import_count] */
-    uint32_t *owing;     /* [import_count] imports with credit to send */
+    uint32_t *owing; /* [import_count] imports with credit to send */
     uint32_t owing_count;
     skn_link_question_t questions[SKN_LINK_QUESTIONS];
     uint64_t question_count;

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -43,4 +44,29 @@ skn_usage_thread(uint64_t *ran_ns, uint64_t *queued_ns)
         *queued_ns = queued;
     }
     fclose(file);
+}
+
+uint64_t
+skn_usage_busy_ticks(const char *text, const cpu_set_t *cpus, uint32_t *found)
+{
+    uint64_t sum = 0;
+    *found = 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        unsigned cpu = 0;
+        uint64_t t[7] = { 0 }; /* user nice system idle iowait irq softirq */
+        line += *line == '\n';
+        if (strncmp(line, "cpu", 3) != 0)
+            continue;
+        int count =
+            sscanf(line,
+                   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                   &cpu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6]);
+        if (count < 5 || line[3] == ' ' || cpu >= CPU_SETSIZE ||
+            !CPU_ISSET(cpu, cpus))
+            continue;
+        sum += t[0] + t[1] + t[2] + t[5] + t[6];
+        ++*found;
+    }
+    return sum;
 }

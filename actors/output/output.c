@@ -636,6 +636,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_output = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "output",
     .help = "computes rows of the output layer: active sets, logits, loss, "
             "gradients",

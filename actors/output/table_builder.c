@@ -177,6 +177,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_table_builder = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "table_builder",
     .help = "builds the index of an output shard from its rows",
     .state_bytes = sizeof(table_builder_t),

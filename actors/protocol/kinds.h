@@ -15,7 +15,9 @@
 #define SKN_KIND_DECLARE(name) extern const skn_kind_t skn_##name;
 SKN_BUILTIN_KINDS(SKN_KIND_DECLARE)
 
-/* All of them, in this order; ends with NULL. */
+/* All of them, in this order; ends with NULL. In the object of
+ * actors/builtin/builtin_table.c, so that a program which takes them out of an
+ * archive has the rest of that table, too. */
 extern const skn_kind_t *const skn_kinds[];
 
 #endif

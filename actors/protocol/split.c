@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 
 skn_status_t
 skn_split_init(skn_split_t *split, const skn_dataset_t *dataset,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/finite.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
@@ -588,6 +588,7 @@ static const skn_schema_t *const needs[] = {
 };
 
 const skn_kind_t skn_updater = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "updater",
     .help = "the only writer of a shard's weights and optimizer state",
     .state_bytes = sizeof(updater_t),

@@ -18,7 +18,7 @@
 #include "actors/machine/system_load.h"
 #include "actors/runtime/trace.h"
 #include "actors/runtime/wiring.h"
-#include "formats/text/json_text.h"
+#include "formats/text/json_write.h"
 #include "transport/message/payload.h"
 #include "transport/inproc/pipe.h"
 #include "transport/message/schema.h"

@@ -1,7 +1,7 @@
 /* figures.h - the measurements of one node of a run, as plain numbers.
  *
  * The report prints them, an event carries them to `skein up`, and the verdict
- * (topology/run/verdict.h) derives from them what limits the run. Times are
+ * (topology/host/verdict.h) derives from them what limits the run. Times are
  * wall-clock nanoseconds since the actors' threads were started, unless stated
  * otherwise.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_FIGURES_H

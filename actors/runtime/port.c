@@ -19,6 +19,7 @@
 #include "transport/message/schema.h"
 
 const skn_kind_t skn_port_kind = {
+    .struct_bytes = sizeof(skn_kind_t),
     .name = "port",
     .help = "the host program sends and takes its messages",
     .gate = true,

@@ -9,7 +9,7 @@
 #include "actors/runtime/reporting.h"
 #include "actors/runtime/system_internal.h"
 #include "formats/text/json_line.h"
-#include "formats/text/json_text.h"
+#include "formats/text/json_write.h"
 
 /* --- mistakes of a kind --------------------------------------------------- */
 

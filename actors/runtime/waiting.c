@@ -9,7 +9,7 @@
 #include "actors/runtime/sender.h"
 #include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
-#include "formats/text/json_text.h"
+#include "formats/text/json_write.h"
 #include "transport/socket/clock.h"
 
 #define FOR_BYTES 512

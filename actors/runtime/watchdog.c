@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "actors/runtime/system_internal.h"
-#include "formats/text/json_text.h"
+#include "formats/text/json_write.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/thread_start.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 
 #define WORDS_MAX (SKN_BLOCK_ROWS_MAX / 64)
 /* The random stream of the start u; a block's stream has the block's number. */

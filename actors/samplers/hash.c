@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/workspace.h"
 
 /* Tables of a sampler without the option `tables`. */

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/rowset.h"
 #include "actors/samplers/sampler.h"
 

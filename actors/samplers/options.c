@@ -3,7 +3,7 @@
 #include "actors/samplers/options.h"
 
 #include "actors/protocol/data.h"
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 
 static uint32_t
 option_u32(const skn_actor_t *actor, const char *name)

@@ -9,7 +9,7 @@
 #include "cli/base/auto_report.h"
 #include "formats/text/json_text.h"
 #include "skein/text.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 
 void
 cli_event_put(json_t *event)

@@ -18,8 +18,9 @@
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
 #include "cli/base/trace_events.h"
+#include "formats/checkpoint/salvage.h"
 #include "formats/text/json_text.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 #include "topology/idle/load.h"
 #include "transport/socket/clock.h"
 
@@ -180,7 +181,7 @@ run(const cli_call_t *call, skn_topology_t *topology,
     const cli_follow_t *follow, bool *unread, cli_trace_events_t *trace,
     skn_error_t *error)
 {
-    skn_start_options_t options = { 0 };
+    skn_start_options_t options = SKN_START_OPTIONS();
     if (follow->options)
         options = *follow->options;
     options.trace_path = cli_value(call, "trace");

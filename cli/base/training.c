@@ -219,6 +219,7 @@ start_options(const skn_model_run_t *run, job_t *job, bool is_resume)
     const skn_model_idle_t *idle = &run->model->idle;
     name_links(job);
     return (skn_start_options_t){
+        .struct_bytes = sizeof(skn_start_options_t),
         .node = run->node,
         .run_id =
             run->model->node_count > 0 && job->run_id[0] ? job->link_id : NULL,

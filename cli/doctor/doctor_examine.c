@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor_libraries.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 #include "topology/idle/idle_sample.h"
 #include "topology/idle/idle_trial.h"
 #include "topology/run/model_run.h"

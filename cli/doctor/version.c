@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/doctor/doctor_libraries.h"
 #include "cli/base/verbs.h"
+#include "skein/version.h"
 
 static void
 print_json(const cli_library_t *libraries, size_t count)
 {
     const char *used = cli_kernels_used();
-    (void)fputs("{\"version\":\"" SKN_VERSION "\",\"compiler\":", stdout);
+    (void)fputs("{\"version\":\"" SKN_VERSION_TEXT "\",\"compiler\":", stdout);
     cli_json_string(cli_compiler(), stdout);
     (void)fputs(",\"kernels\":", stdout);
     cli_json_string(used ? used : "", stdout);
@@ -33,7 +34,7 @@ version_run(const cli_call_t *call)
         print_json(libraries, count);
         return 0;
     }
-    (void)printf("skein %s\n%-12s %s\n%-12s %s (of %s)\n", SKN_VERSION,
+    (void)printf("skein %s\n%-12s %s\n%-12s %s (of %s)\n", SKN_VERSION_TEXT,
                  "compiler", cli_compiler(), "kernels",
                  used ? used
                       : "none: SKEIN_ISA names no instruction set of "

@@ -8,7 +8,7 @@
 
 #include "cli/base/trace_events.h"
 #include "formats/text/json_text.h"
-#include "topology/run/verdict.h"
+#include "topology/host/verdict.h"
 
 skn_status_t
 cli_up_report_open(cli_up_report_t *report, const cli_call_t *call,

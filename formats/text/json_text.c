@@ -1,15 +1,12 @@
-/* json_text.c - writes JSON texts, seals them, and reads them strictly.
+/* json_text.c - reads JSON strictly, and seals texts: it owns the seal's form.
  *
- * This file owns: the escaping of strings, and the form of the seal. The writer
- * is our own because it is short and keeps its input bytes; the reader is
- * jansson, which keeps 64-bit integers and refuses duplicate keys.
+ * The reader is jansson, which keeps 64-bit integers and refuses duplicate
+ * keys.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/text/json_text.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -21,93 +18,6 @@
 #define SEAL_CLOSE_BYTES (sizeof(SEAL_CLOSE) - 1)
 #define HASH_DIGITS (SKN_HASH_TEXT_BYTES - 1)
 #define SEAL_BYTES (SEAL_OPEN_BYTES + HASH_DIGITS + SEAL_CLOSE_BYTES)
-
-void
-skn_json_text_fini(skn_json_text_t *text)
-{
-    free(text->bytes);
-    *text = (skn_json_text_t){ 0 };
-}
-
-/* Room for `more` bytes and the NUL. */
-static bool
-reserve(skn_json_text_t *text, size_t more)
-{
-    if (text->failed)
-        return false;
-    if (text->room - text->count > more)
-        return true;
-    size_t room = text->room ? text->room : 1024;
-    while (room - text->count <= more) {
-        if (room > SIZE_MAX / 2)
-            goto failed;
-        room *= 2;
-    }
-    char *bytes = realloc(text->bytes, room);
-    if (!bytes)
-        goto failed;
-    text->bytes = bytes;
-    text->room = room;
-    return true;
-failed:
-    text->failed = true;
-    return false;
-}
-
-void
-skn_json_text_add(skn_json_text_t *text, const char *format, ...)
-{
-    va_list arguments, again;
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    int length = skn_text_write_list(NULL, 0, format, arguments);
-    va_end(arguments);
-    if (length < 0)
-        text->failed = true;
-    else if (reserve(text, (size_t)length)) {
-        (void)skn_text_write_list(text->bytes + text->count, (size_t)length + 1,
-                                  format, again);
-        text->count += (size_t)length;
-    }
-    va_end(again);
-}
-
-void
-skn_json_text_add_string(skn_json_text_t *text, const char *string)
-{
-    /* A control character becomes six bytes: the worst case. */
-    size_t length = strlen(string);
-    if (length > SIZE_MAX / 8 || !reserve(text, length * 6 + 2)) {
-        text->failed = true;
-        return;
-    }
-    char *out = text->bytes + text->count;
-    const char *end = string + length;
-    *out++ = '"';
-    for (const char *in = string; in < end;) {
-        unsigned char byte = (unsigned char)*in;
-        size_t bytes = skn_text_character_bytes(in, end);
-        if (byte == '"' || byte == '\\') {
-            *out++ = '\\';
-            *out++ = *in;
-        } else if (byte == '\n') {
-            *out++ = '\\';
-            *out++ = 'n';
-        } else if (byte < 0x20 || byte == 0x7F) { /* which YAML refuses */
-            out += snprintf(out, 7, "\\u%04x", byte);
-        } else if (bytes > 0) {
-            memcpy(out, in, bytes);
-            out += bytes;
-        } else { /* not UTF-8: paths may contain such bytes */
-            out += snprintf(out, 7, "\\ufffd");
-        }
-        in += bytes > 0 ? bytes : 1;
-    }
-    *out++ = '"';
-    *out = '\0';
-    text->count = (size_t)(out - text->bytes);
-    assert(text->count < text->room);
-}
 
 void
 skn_hash_text(const void *bytes, size_t byte_count,
@@ -136,7 +46,7 @@ skn_status_t
 skn_json_text_seal(skn_json_text_t *text, skn_error_t *error)
 {
     char hash[SKN_HASH_TEXT_BYTES];
-    if (reserve(text, SEAL_BYTES)) {
+    if (!text->failed) {
         skn_hash_text(text->bytes, text->count, hash);
         skn_json_text_add(text, "%s%s%s", SEAL_OPEN, hash, SEAL_CLOSE);
     }

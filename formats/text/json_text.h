@@ -1,4 +1,4 @@
-/* json_text.h - writes JSON texts, seals them, and reads them strictly.
+/* json_text.h - reads JSON strictly, and seals texts.
  *
  * Sealed text ends with a line of its own:
  *
@@ -12,29 +12,17 @@
 #ifndef FORMATS_TEXT_JSON_TEXT_H
 #define FORMATS_TEXT_JSON_TEXT_H
 
-#include "skein/error.h"
-
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/text/json_write.h"
+#include "skein/error.h"
+
 /* A hash in text: 32 lower case digits and the NUL. */
 #define SKN_HASH_TEXT_BYTES 33
 
-/* { 0 } is an empty text. Additions after a failed one do nothing, so that one
- * check of `failed` at the end is enough. */
-typedef struct skn_json_text {
-    char *bytes; /* ends with a NUL that `count` leaves out */
-    size_t count, room;
-    bool failed; /* no memory */
-} skn_json_text_t;
-
-void skn_json_text_fini(skn_json_text_t *text);
-__attribute__((format(printf, 2, 3))) void skn_json_text_add(
-    skn_json_text_t *text, const char *format, ...);
-/* Adds `string` in quotes, escaped; bytes that are not UTF-8 become U+FFFD. */
-void skn_json_text_add_string(skn_json_text_t *text, const char *string);
 /* Adds the seal and the brace that closes the outermost object.
  * SKN_NO_MEMORY when this or an earlier addition failed. */
 skn_status_t skn_json_text_seal(skn_json_text_t *text, skn_error_t *error);

@@ -94,8 +94,10 @@ skn_parts_refuse(const skn_parts_t *parts, size_t place)
 
 struct skn_salvage_writer;
 
+/* Members may be added at the end within one SONAME: SKN_KIND sets the size. */
 typedef struct skn_kind {
-    const char *name; /* NULL ends a list of kinds */
+    size_t struct_bytes; /* sizeof(skn_kind_t); another one is refused */
+    const char *name;
     const char *help;
     size_t state_bytes;               /* zeroed before open */
     const skn_option_t *options;      /* ends with a NULL name, or NULL */
@@ -141,18 +143,25 @@ typedef struct skn_kind {
                     * closed and opened again, within the restart budget */
 } skn_kind_t;
 
-/* Initialises a kind with the named members, the others with zeros. C++ has no
- * designators before 2020: a kind that is declared in this way is C and C++.
+/* Initialises a kind with its size and the named members, the others with
+ * zeros. C++ has no designators before 2020: with SKN_SET it is C and C++.
  *     static const skn_kind_t ping = SKN_KIND(
- *         SKN_SET(name, "ping") SKN_SET(start, serve) SKN_SET(gate, true)); */
+ *         SKN_SET(name, "ping") SKN_SET(start, serve) SKN_SET(gate, true));
+ *     static const skn_kind_t pong = SKN_KIND(.name = "pong", .start = serve);
+ */
+#define SKN_KIND(...) SKN_MADE([], skn_kind_t, __VA_ARGS__)
 /* clang-format off */
 #ifdef __cplusplus
 #define SKN_SET(member, ...) skn_made.member = __VA_ARGS__;
-#define SKN_KIND(members)                                                      \
-    []() -> skn_kind_t { skn_kind_t skn_made = {}; members return skn_made; }()
+#define SKN_MADE(captures, type, members)                                      \
+    captures() -> type {                                                       \
+        type skn_made = {}; skn_made.struct_bytes = sizeof(type); members      \
+        return skn_made;                                                       \
+    }()
 #else
 #define SKN_SET(member, ...) .member = __VA_ARGS__,
-#define SKN_KIND(members) { members }
+#define SKN_MADE(captures, type, ...)                                          \
+    { .struct_bytes = sizeof(type), __VA_ARGS__ }
 #endif
 /* clang-format on */
 
@@ -267,7 +276,7 @@ typedef struct skn_plugin {
     uint32_t version;               /* SKN_PLUGIN_VERSION */
     const skn_kind_t *const *kinds; /* ends with NULL */
 } skn_plugin_t;
-#define SKN_PLUGIN_VERSION 1u
+#define SKN_PLUGIN_VERSION 2u
 #define SKN_PLUGIN_SYMBOL "skn_plugin"
 /* Defined by the plug-in alone, as a const without SKN_API: this declaration
  * exports it, in C++, too. */

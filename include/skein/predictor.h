@@ -42,8 +42,10 @@ SKN_API skn_predictor_t *skn_predictor_open(const char *path,
  * already. The last one frees the model. */
 SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 
-/* Lives as long as the predictor. */
+/* Lives as long as the predictor. Members may be added at the end within one
+ * SONAME: a library that is older than the host has fewer. */
 typedef struct skn_predictor_info {
+    size_t struct_bytes; /* of the members that this library has */
     const char *path;    /* of the checkpoint */
     const char *run_id;  /* 32 hex digits */
     const char *warning; /* "", or newer checkpoints that were refused, or the
@@ -66,6 +68,7 @@ typedef struct skn_predictor_info {
     uint64_t ranker_weights;
 } skn_predictor_info_t;
 
+/* What is known of the model; NULL for a NULL. Any number of threads. */
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
 

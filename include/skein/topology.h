@@ -44,7 +44,13 @@ SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
  * NULL. */
 SKN_API void skn_topology_destroy(skn_topology_t **topology);
 
+/* Members may be added at the end within one SONAME. SKN_START_OPTIONS sets the
+ * size, and the named members; in C++ it stands in a function.
+ *     skn_start_options_t options = SKN_START_OPTIONS(SKN_SET(node, 1));
+ *     skn_start_options_t others = SKN_START_OPTIONS(); */
+#define SKN_START_OPTIONS(...) SKN_MADE([&], skn_start_options_t, __VA_ARGS__)
 typedef struct skn_start_options {
+    size_t struct_bytes; /* sizeof(skn_start_options_t); others are refused */
     const char *trace_path;   /* Chrome trace written at the end; NULL: none */
     uint64_t trace_origin_ns; /* zero of the trace's times on the monotonic
                                * clock; 0: the start */

@@ -6,7 +6,7 @@
  * or another option); one step beyond is refused before any actor exists. A
  * probe that fails in start with its own message shows that the actor opened.
  * Address space is bounded, so that the greatest sizes are refused quickly.
- * Covers the `open` of all kinds of actors/protocol/kinds.c.
+ * Covers the `open` of all kinds of actors/protocol/kinds.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/resource.h>
 #include <unistd.h>

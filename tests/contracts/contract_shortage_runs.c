@@ -10,7 +10,7 @@
 #include "actors/machine/system_machine.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/shortage.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 static pipeline_t data;
 static const char *words[8];
@@ -57,7 +57,8 @@ train(skn_error_t *error)
     skn_status_t status = skn_model_run_open(&run, &options, problems, error);
     if (skn_problems_count(problems) > 0)
         status = skn_problems_error(problems, error);
-    skn_start_options_t start = { .wire = true, .no_binding = true };
+    skn_start_options_t start =
+        SKN_START_OPTIONS(.wire = true, .no_binding = true);
     if (status == SKN_OK)
         status = skn_topology_start(run.topology, &start, error);
     if (status == SKN_OK) {

@@ -23,7 +23,7 @@
 #include "topology/predict/evaluate.h"
 #include "topology/predict/join.h"
 #include "topology/predict/rank.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 #include "topology/run/resume.h"
 #include "topology/spec/spec.h"
 #include "topology/run/trained.h"

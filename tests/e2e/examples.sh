@@ -40,14 +40,15 @@ example() {
 }
 for language in c11 cxx17; do
     declare -n compile=$language
-    check "$language: ping_pong.c builds" example skein ping_pong.c -o ping_pong
+    check "$language: ping_pong.c builds" \
+        example skein-core ping_pong.c -o ping_pong
     check_equal "$language: two actors hit the ball in turn" \
         "$(timeout 20 ./ping_pong | tr '\n' ,)" \
         "$(for k in 1 3 5 7 9; do
             printf 'a hits %d,b hits %d,' "$k" $((k + 1))
         done)"
 
-    check "$language: the plug-in wordcount.c builds" example skein \
+    check "$language: the plug-in wordcount.c builds" example skein-core \
         -shared -fPIC wordcount/wordcount.c -o wordcount/wordcount.so
     cp text.txt wordcount/
     timeout 20 "$work/prefix/bin/skein" run wordcount/wordcount.yaml >counts

@@ -83,6 +83,7 @@ check "the plug-in of docs/tasks/writing-actors.md compiles" \
 cat >"$work/rest" <<'EOC'
 #include <skein/predictor.h>
 #include <skein/topology.h>
+#include <skein/version.h>
 #define FIELDS_rows(F, M)                                                      \
     F(M, u32, columns, 100, "columns")                                         \
     F(M, f32s, value, 1000, "values")                                          \
@@ -109,10 +110,13 @@ int
 main(void)
 {
     const skn_kind_t *kinds[] = { &ticker, NULL };
-    skn_start_options_t options = SKN_ZERO;
+    uint32_t node = skn_version() < SKN_VERSION;
+    skn_start_options_t options = SKN_START_OPTIONS();
+    skn_start_options_t others =
+        SKN_START_OPTIONS(SKN_SET(node, node) SKN_SET(trace_path, "a"));
     skn_points_t points = SKN_ZERO;
     skn_error_t error = SKN_ZERO;
-    options.wire = true;
+    options.wire = others.node == 0;
     skn_topology_t *topology = skn_topology_new("", "none", kinds, &error);
     skn_predictor_t *predictor = skn_predictor_open("none", &error);
     skn_predictor_best(predictor, &points, 1, NULL, NULL, &error);

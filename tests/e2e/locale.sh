@@ -89,7 +89,7 @@ int main(int count, char **argument)
 C
 check "the host is built" gcc -std=c11 -Wall -Wextra -Werror \
     -I"$root/include" host.c -o host "$build/libskein.so" \
-    -Wl,-rpath,"$build"
+    "$build/libskein-core.so" -Wl,-rpath,"$build"
 
 # trains LOCALE POINT NAME: the host's output is NAME.out.
 trains() {

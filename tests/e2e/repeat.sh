@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # repeat.sh - one seed and one config give one model, however it is run.
 #
-# Covers topology/plan/plan_wire.c, topology/run/topology.c, cli/verb_run.c,
+# Covers topology/plan/plan_wire.c, topology/host/topology.c, cli/verb_run.c,
 # cli/verb_plan.c and cli/base/follow.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -98,18 +98,12 @@ static const skn_schema_t *const sends[] = {
     NULL,
 };
 static const skn_timer_t timers[] = { { "tick", 1, on_tick }, { 0 } };
-static const skn_kind_t slow_relay = {
-    .name = "slow_relay",
-    .help = "forwards what an output shard hears or answers, late",
-    .state_bytes = sizeof(relay_t),
-    .options = options,
-    .handlers = handlers,
-    .sends = sends,
-    .timers = timers,
-    .open = relay_open,
-    .drain = relay_drain,
-    .close = relay_close,
-};
+static const skn_kind_t slow_relay =
+    SKN_KIND(.name = "slow_relay",
+             .help = "forwards what an output shard hears or answers, late",
+             .state_bytes = sizeof(relay_t), .options = options,
+             .handlers = handlers, .sends = sends, .timers = timers,
+             .open = relay_open, .drain = relay_drain, .close = relay_close);
 
 static char *
 read_file(const char *path)
@@ -131,7 +125,7 @@ run(const char *yaml, const char *name, const char *trace, skn_error_t *error)
 {
     static char line[65536];
     static const skn_kind_t *const kinds[] = { &slow_relay, NULL };
-    skn_start_options_t start = { .trace_path = trace };
+    skn_start_options_t start = SKN_START_OPTIONS(.trace_path = trace);
     skn_topology_t *topology = skn_topology_new(yaml, name, kinds, error);
     if (!topology)
         return error->status;

@@ -150,20 +150,14 @@ static const skn_handler_t handlers[] = { { &total_schema, on_total, NULL },
 static const skn_timer_t timers[] = { { "tick", 10, victim_timer },
                                       { "bell", 0, victim_alarm },
                                       { 0 } };
-static const skn_kind_t sender = { .name = "victim_sender",
-                                   .state_bytes = sizeof(victim_t),
-                                   .options = options,
-                                   .sends = sends,
-                                   .produce = sender_produce };
-static const skn_kind_t victim = { .name = "victim",
-                                   .state_bytes = sizeof(victim_t),
-                                   .options = options,
-                                   .handlers = handlers,
-                                   .timers = timers,
-                                   .open = victim_open,
-                                   .start = victim_start,
-                                   .drain = victim_drain,
-                                   .close = victim_close };
+static const skn_kind_t sender =
+    SKN_KIND(.name = "victim_sender", .state_bytes = sizeof(victim_t),
+             .options = options, .sends = sends, .produce = sender_produce);
+static const skn_kind_t victim =
+    SKN_KIND(.name = "victim", .state_bytes = sizeof(victim_t),
+             .options = options, .handlers = handlers, .timers = timers,
+             .open = victim_open, .start = victim_start, .drain = victim_drain,
+             .close = victim_close);
 static const skn_kind_t *const kinds[] = { &sender, &victim, NULL };
 
 SKN_API extern const skn_plugin_t skn_plugin;

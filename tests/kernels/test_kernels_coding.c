@@ -1,8 +1,9 @@
 /* test_kernels_coding.c - tests rows in 8 and 4 bits, and rows without zeros.
  *
- * kernels/body/quantize.h and kernels/body/nonzero.h. The oracles are the
- * definitions in kernels.h, an element at a time; every slice starts at an odd
- * offset and is between guards.
+ * kernels/body/quantize.h and kernels/body/nonzero.h, in the table of
+ * kernels/link_kernels.c, too. The oracles are the definitions in kernels.h, an
+ * element at a time; every slice starts at an odd offset and is between
+ * guards.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"
 #include "kernels/philox.h"
@@ -17,7 +18,16 @@
 #define GUARD_BYTE 0xa5u
 
 #define EACH_VARIANT(kernels)                                                  \
-    for (unsigned rank = 0; (kernels = skn_kernels_variant(rank)); rank++)
+    for (unsigned rank = 0; (kernels = table_at(rank)); rank++)
+
+/* The variants, and after them the table of libskein-core. */
+static const skn_kernels_t *
+table_at(unsigned rank)
+{
+    const skn_kernels_t *kernels = skn_kernels_variant(rank);
+    bool is_last = !kernels && rank > 0 && skn_kernels_variant(rank - 1);
+    return is_last ? &skn_link_kernels : kernels;
+}
 
 /* The 16 bits of element i: see skn_noise_t. */
 static uint32_t
@@ -352,4 +362,32 @@ Test(kernels_coding, zeros_are_raised_and_nothing_else)
                          "%s: %zu of %zu", kernels->isa, i, n);
         cr_assert(x[0] == 0 && x[1 + n] == 0);
     }
+}
+
+Test(kernels_coding, the_table_of_the_core_has_what_links_need_and_no_more)
+{
+    size_t missing = 0, found = 0;
+#define K(type, name, parameters) missing += !skn_link_kernels.name;
+    SKN_LINK_KERNELS(K)
+#undef K
+#define K(type, name, parameters) found += skn_link_kernels.name != NULL;
+    SKN_KERNELS(K)
+#undef K
+    cr_expect_eq(missing, 0u);
+    cr_expect_eq(found, 11u);
+}
+
+Test(kernels_coding, the_table_of_the_core_rounds_to_bf16_like_the_others)
+{
+    const skn_kernels_t *scalar = skn_kernels_named("scalar");
+    uint16_t one[LENGTHS], two[LENGTHS];
+    float x[LENGTHS], wide_one[LENGTHS], wide_two[LENGTHS];
+    oracle_random_t random = { 23 };
+    fill_sparse(x, LENGTHS, 128, &random);
+    scalar->f32_to_bf16(one, x, LENGTHS);
+    skn_link_kernels.f32_to_bf16(two, x, LENGTHS);
+    cr_expect_eq(memcmp(one, two, sizeof(one)), 0);
+    scalar->bf16_to_f32(wide_one, one, LENGTHS);
+    skn_link_kernels.bf16_to_f32(wide_two, one, LENGTHS);
+    cr_expect_eq(memcmp(wide_one, wide_two, sizeof(wide_one)), 0);
 }

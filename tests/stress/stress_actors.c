@@ -94,14 +94,11 @@ static const skn_handler_t hub_handlers[] = {
     { 0 },
 };
 static const skn_timer_t hub_timers[] = { { "tick", 1, hub_tick }, { 0 } };
-static const skn_kind_t hub_kind = { .name = "hub",
-                                     .state_bytes = sizeof(hub_t),
-                                     .options = flow_options,
-                                     .handlers = hub_handlers,
-                                     .sends = hub_sends,
-                                     .timers = hub_timers,
-                                     .drain = hub_drain,
-                                     .close = hub_close };
+static const skn_kind_t hub_kind =
+    SKN_KIND(.name = "hub", .state_bytes = sizeof(hub_t),
+             .options = flow_options, .handlers = hub_handlers,
+             .sends = hub_sends, .timers = hub_timers, .drain = hub_drain,
+             .close = hub_close);
 
 /* Makes tokens until it is stopped or has made n. */
 static skn_status_t
@@ -113,11 +110,10 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     }
     return maker_produce(actor, state, error);
 }
-static const skn_kind_t source_kind = { .name = "source",
-                                        .state_bytes = sizeof(uint64_t),
-                                        .options = flow_options,
-                                        .sends = token_sends,
-                                        .produce = source_produce };
+static const skn_kind_t source_kind =
+    SKN_KIND(.name = "source", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = source_produce);
 
 /* Fails twice, which is within its budget. */
 static skn_status_t
@@ -134,11 +130,10 @@ worker_token(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t worker_handlers[] = { { &token_schema, worker_token,
                                                    NULL },
                                                  { 0 } };
-static const skn_kind_t worker_kind = { .name = "worker",
-                                        .options = flow_options,
-                                        .handlers = worker_handlers,
-                                        .sends = token_sends,
-                                        .restarts = true };
+static const skn_kind_t worker_kind =
+    SKN_KIND(.name = "worker", .options = flow_options,
+             .handlers = worker_handlers, .sends = token_sends,
+             .restarts = true);
 
 static void
 draw(flow_t *flow, uint64_t n)
@@ -192,11 +187,9 @@ main(void)
         skn_error_t error = { 0 };
         pthread_t stopper;
         bool stopped = round % 2 == 1;
-        skn_start_options_t options = {
-            .no_binding = round % 3 != 0,
-            .wire = round == 4,
-            .trace_path = round == 2 ? "/dev/null" : NULL,
-        };
+        skn_start_options_t options =
+            SKN_START_OPTIONS(.no_binding = round % 3 != 0, .wire = round == 4,
+                              .trace_path = round == 2 ? "/dev/null" : NULL);
         draw(&flow, stopped ? UINT32_MAX : MESSAGES);
         skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
         if (!system || (stopped && pthread_create(&stopper, NULL, stop_soon,

@@ -226,11 +226,10 @@ add_stage(bool lockstep, uint32_t width, bool gated)
 {
     uint32_t number = stage_count++;
     skn_kind_t *kind = &kinds[number];
-    *kind = (skn_kind_t){ .name = "stage",
-                          .state_bytes = sizeof(origin_t),
-                          .options = flow_options,
-                          .handlers = handlers[number],
-                          .sends = sends };
+    *kind =
+        (skn_kind_t)SKN_KIND(.name = "stage", .state_bytes = sizeof(origin_t),
+                             .options = flow_options,
+                             .handlers = handlers[number], .sends = sends);
     if (number == 0) {
         kind->produce = origin_produce;
         kind->gate = gated;
@@ -545,7 +544,8 @@ run_topology(uint32_t number)
 {
     char line[256];
     skn_error_t error = { 0 };
-    skn_start_options_t options = { .no_binding = true, .wire = !below(4) };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = true, .wire = !below(4));
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     skn_status_t status =
         system ? skn_system_start(system, NULL, NULL, &error) : error.status;

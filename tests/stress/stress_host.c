@@ -1,7 +1,7 @@
 /* stress_host.c - exercises what a host may do at any time, for the thread
  * sanitizer: stops from another thread at every moment of a start, events that
  * are requested without waiting, and two topologies at once. Covers
- * topology/run/topology.c.
+ * topology/host/topology.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <pthread.h>
@@ -24,9 +24,9 @@ tell_turn(skn_actor_t *actor, void *state, skn_error_t *error)
                                 (unsigned long long)++*turn);
 }
 
-static const skn_kind_t teller = { .name = "teller",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .produce = tell_turn };
+static const skn_kind_t teller =
+    SKN_KIND(.name = "teller", .state_bytes = sizeof(uint64_t),
+             .produce = tell_turn);
 static const skn_kind_t *const kinds[] = { &teller, NULL };
 static const char text[] = "skein: 1\n"
                            "topology:\n"
@@ -56,7 +56,8 @@ run(uint64_t round, skn_error_t *error)
 {
     char line[256];
     pthread_t thread;
-    skn_start_options_t options = { .no_binding = round % 2 == 0 };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = round % 2 == 0);
     skn_topology_t *topology = skn_topology_new(text, "t", kinds, error);
     stop_t stop = { topology, round * round * 1000 };
     if (!topology || pthread_create(&thread, NULL, stop_after, &stop) != 0)

@@ -18,7 +18,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "topology/spec/draft.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 #define PROBE_EVENTS_BYTES 65536
 
@@ -92,15 +92,11 @@ probe_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 }
 
 /* A gate: it ends when the test says so. */
-static const skn_kind_t probe_kind = {
-    .name = "probe",
-    .help = "what a test has around the actor it looks at",
-    .handlers = probe_handlers,
-    .sends = probe_sends,
-    .start = probe_start,
-    .produce = probe_produce,
-    .gate = true,
-};
+static const skn_kind_t probe_kind =
+    SKN_KIND(.name = "probe",
+             .help = "what a test has around the actor it looks at",
+             .handlers = probe_handlers, .sends = probe_sends,
+             .start = probe_start, .produce = probe_produce, .gate = true);
 
 static inline void
 probe_option(const char *name, const char *value)
@@ -232,7 +228,7 @@ probe_run(void)
 {
     static char line[PROBE_EVENTS_BYTES];
     size_t used = 0;
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_error_t error = { 0 };
     probe.topology = probe_topology();
     probe.events[0] = '\0';

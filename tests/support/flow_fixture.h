@@ -148,7 +148,7 @@ flow_follow(skn_system_t *system, skn_error_t *error)
 static inline skn_status_t
 flow_run(flow_t *flow, const skn_start_options_t *options, skn_error_t *error)
 {
-    skn_start_options_t unbound = { .no_binding = true };
+    skn_start_options_t unbound = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system =
         skn_system_new(&flow->wiring, options ? options : &unbound, error);
     if (!system)
@@ -187,11 +187,10 @@ maker_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 }
 
 static const skn_schema_t *const token_sends[] = { &token_schema, NULL };
-static const skn_kind_t maker = { .name = "maker",
-                                  .state_bytes = sizeof(uint64_t),
-                                  .options = flow_options,
-                                  .sends = token_sends,
-                                  .produce = maker_produce };
+static const skn_kind_t maker =
+    SKN_KIND(.name = "maker", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = maker_produce);
 
 /* sink: logs the values. */
 static inline skn_status_t
@@ -219,9 +218,8 @@ static const skn_handler_t sink_handlers[] = {
     { &reply_schema, sink_token, sink_combine },
     { 0 },
 };
-static const skn_kind_t sink = { .name = "sink",
-                                 .options = flow_options,
-                                 .handlers = sink_handlers };
+static const skn_kind_t sink = SKN_KIND(.name = "sink", .options = flow_options,
+                                        .handlers = sink_handlers);
 
 /* relay: sends each token on, n times. */
 static inline skn_status_t
@@ -241,10 +239,9 @@ static const skn_handler_t relay_handlers[] = {
     { &token_schema, relay_token, NULL },
     { 0 },
 };
-static const skn_kind_t relay = { .name = "relay",
-                                  .options = flow_options,
-                                  .handlers = relay_handlers,
-                                  .sends = token_sends };
+static const skn_kind_t relay =
+    SKN_KIND(.name = "relay", .options = flow_options,
+             .handlers = relay_handlers, .sends = token_sends);
 
 /* gatherer: logs the values of all parts of a set, one after the other. */
 static inline skn_status_t
@@ -263,9 +260,9 @@ static const skn_handler_t gather_handlers[] = {
     { &reply_schema, gather_token, NULL },
     { 0 },
 };
-static const skn_kind_t gatherer = { .name = "gatherer",
-                                     .options = flow_options,
-                                     .handlers = gather_handlers };
+static const skn_kind_t gatherer =
+    SKN_KIND(.name = "gatherer", .options = flow_options,
+             .handlers = gather_handlers);
 
 /* Prints the figures of a run like `skein run --report`, without a verdict. */
 static inline void

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
@@ -266,7 +266,8 @@ pipeline_train(pipeline_t *pipeline, const layout_t *layout)
     cr_assert_eq(status, SKN_OK, "%s", error.text);
     if (layout->packed)
         run.topology = pipeline_packed(&run.topology);
-    skn_start_options_t start = { .wire = layout->wire, .no_binding = true };
+    skn_start_options_t start =
+        SKN_START_OPTIONS(.wire = layout->wire, .no_binding = true);
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK, "%s",
                  error.text);
     trained_follow(&trained, run.topology);

@@ -12,7 +12,8 @@ produce(skn_actor_t *actor, void *state, skn_error_t *error)
     return SKN_OK;
 }
 
-static const skn_kind_t plugged = { .name = "plugged", .produce = produce };
+static const skn_kind_t plugged =
+    SKN_KIND(.name = "plugged", .produce = produce);
 static const skn_kind_t *const kinds[] = { &plugged, NULL };
 
 #if PLUGIN_VERSION > 0

@@ -98,34 +98,27 @@ static const skn_schema_t *const done_sends[] = { &done_schema, NULL };
 static const skn_schema_t *const relay_sends[] = { &word_schema, &work_schema,
                                                    NULL };
 
-static const skn_kind_t word_reader = { .name = "word_reader",
-                                        .options = word_reader_options,
-                                        .sends = word_sends,
-                                        .produce = word_produce,
-                                        .gate = true };
-static const skn_kind_t word_counter = { .name = "word_counter",
-                                         .handlers = word_handlers,
-                                         .sends = total_sends };
-static const skn_kind_t total_printer = { .name = "total_printer",
-                                          .handlers = total_handlers };
-static const skn_kind_t source = { .name = "source",
-                                   .options = source_options,
-                                   .handlers = done_handlers,
-                                   .sends = work_sends,
-                                   .produce = word_produce,
-                                   .gate = true };
-static const skn_kind_t shard = { .name = "shard",
-                                  .options = shard_options,
-                                  .handlers = work_handlers,
-                                  .sends = done_sends };
+static const skn_kind_t word_reader =
+    SKN_KIND(.name = "word_reader", .options = word_reader_options,
+             .sends = word_sends, .produce = word_produce, .gate = true);
+static const skn_kind_t word_counter =
+    SKN_KIND(.name = "word_counter", .handlers = word_handlers,
+             .sends = total_sends);
+static const skn_kind_t total_printer =
+    SKN_KIND(.name = "total_printer", .handlers = total_handlers);
+static const skn_kind_t source =
+    SKN_KIND(.name = "source", .options = source_options,
+             .handlers = done_handlers, .sends = work_sends,
+             .produce = word_produce, .gate = true);
+static const skn_kind_t shard =
+    SKN_KIND(.name = "shard", .options = shard_options,
+             .handlers = work_handlers, .sends = done_sends);
 /* Takes and sends the same messages: good for cycles. */
-static const skn_kind_t relay = { .name = "relay",
-                                  .handlers = relay_handlers,
-                                  .sends = relay_sends };
+static const skn_kind_t relay =
+    SKN_KIND(.name = "relay", .handlers = relay_handlers, .sends = relay_sends);
 /* Needs nobody. */
-static const skn_kind_t hermit = { .name = "hermit",
-                                   .produce = word_produce,
-                                   .gate = true };
+static const skn_kind_t hermit =
+    SKN_KIND(.name = "hermit", .produce = word_produce, .gate = true);
 
 static const skn_kind_t *const word_kinds[] = { &word_reader,   &word_counter,
                                                 &total_printer, &source,

@@ -122,7 +122,7 @@ write_file(const char *path, const char *text)
 static void
 limit_memory(const skn_idle_place_t *place, uint64_t bytes)
 {
-    char path[SKN_IDLE_PATH_BYTES + 32], text[32];
+    char path[SKN_GROUPS_PATH_BYTES + 32], text[32];
     if (place->way != SKN_IDLE_WAY_GROUP2 || bytes == 0)
         return;
     (void)snprintf(text, sizeof(text), "%" PRIu64, bytes);

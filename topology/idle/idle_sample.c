@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "actors/machine/usage.h"
+
 /* /proc/stat has a line for each processor, followed by a long one of
  * interrupts. */
 #define PROC_TEXT_BYTES 65536u
@@ -45,31 +47,6 @@ struct skn_idle_sampler {
 };
 
 /* --- texts of the kernel ------------------------------------------------- */
-
-uint64_t
-skn_idle_busy_ticks(const char *text, const cpu_set_t *cpus, uint32_t *found)
-{
-    uint64_t sum = 0;
-    *found = 0;
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        unsigned cpu = 0;
-        uint64_t t[7] = { 0 }; /* user nice system idle iowait irq softirq */
-        line += *line == '\n';
-        if (strncmp(line, "cpu", 3) != 0)
-            continue;
-        int count =
-            sscanf(line,
-                   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                   &cpu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6]);
-        if (count < 5 || line[3] == ' ' || cpu >= CPU_SETSIZE ||
-            !CPU_ISSET(cpu, cpus))
-            continue;
-        sum += t[0] + t[1] + t[2] + t[5] + t[6];
-        ++*found;
-    }
-    return sum;
-}
 
 bool
 skn_idle_task_read(const char *text, skn_idle_task_t *task)
@@ -346,8 +323,8 @@ take_outside(skn_idle_sampler_t *sampler, uint64_t now_ns)
 {
     uint32_t cpu_count = 0;
     uint64_t ours = take_ours(sampler);
-    uint64_t busy = skn_idle_busy_ticks(text_of(sampler, "/proc/stat"),
-                                        &sampler->cpus, &cpu_count);
+    uint64_t busy = skn_usage_busy_ticks(text_of(sampler, "/proc/stat"),
+                                         &sampler->cpus, &cpu_count);
     double span =
         (double)(now_ns - sampler->last_ns) / 1e9 * sampler->ticks_per_s;
     double all = (double)busy - (double)sampler->busy_ticks;

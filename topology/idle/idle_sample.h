@@ -18,12 +18,6 @@
 
 /* --- texts of the kernel ------------------------------------------------- */
 
-/* Ticks that the processors of `cpus` have worked for any process, from the
- * text of /proc/stat; *found is the number of them that it lists. Time that a
- * hypervisor took counts as no work. */
-uint64_t skn_idle_busy_ticks(const char *text, const cpu_set_t *cpus,
-                             uint32_t *found);
-
 typedef struct skn_idle_task {
     pid_t pid, parent;
     uint64_t ticks;   /* its own and those of children that it has waited for */

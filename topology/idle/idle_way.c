@@ -23,7 +23,6 @@
 #define GROUP_PREFIX "skein-idle-"
 /* More mounts than any machine has; mounts beyond it are not seen. */
 #define GROUP_TEXT_BYTES 65536u
-#define WORD_BYTES SKN_IDLE_PATH_BYTES
 
 static const char *const names[] = {
     [SKN_IDLE_WAY_GROUP2] = "a control group with cpu.idle (v2)",
@@ -36,80 +35,6 @@ const char *
 skn_idle_way_name(skn_idle_way_t way)
 {
     return way < SKN_IDLE_WAY_COUNT ? names[way] : "nothing";
-}
-
-/* --- texts of the kernel ------------------------------------------------- */
-
-/* True if the list "a,b,c", which ends at `end`, contains `word`. */
-static bool
-lists(const char *list, const char *end, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        if ((size_t)(stop - at) == length && memcmp(at, word, length) == 0)
-            return true;
-        at = stop + 1;
-    }
-    return false;
-}
-
-static size_t
-line_length(const char *line)
-{
-    return strcspn(line, "\n");
-}
-
-/* One line: ... root mount options [fields] - type source options. */
-static bool
-mount_of_line(const char *line, const char *controller, char *mount, char *root)
-{
-    char type[WORD_BYTES];
-    const char *end = line + line_length(line);
-    const char *dash = strstr(line, " - ");
-    int at = 0;
-    if (!dash || dash >= end ||
-        sscanf(line, "%*s %*s %*s %511s %511s", root, mount) != 2 ||
-        sscanf(dash, " - %511s %*s %n", type, &at) != 1 || at == 0 ||
-        strchr(mount, '\\') || strchr(root, '\\')) /* they contain blanks */
-        return false;
-    if (!controller)
-        return strcmp(type, "cgroup2") == 0;
-    return strcmp(type, "cgroup") == 0 && lists(dash + at, end, controller);
-}
-
-bool
-skn_idle_mount(const char *mounts, const char *controller, char *mount,
-               char *root)
-{
-    for (const char *line = mounts; *line;) {
-        if (mount_of_line(line, controller, mount, root))
-            return true;
-        line += line_length(line);
-        line += *line == '\n';
-    }
-    return false;
-}
-
-bool
-skn_idle_own_group(const char *groups, const char *controller, char *path)
-{
-    for (const char *line = groups; *line;) {
-        const char *end = line + line_length(line);
-        const char *first = memchr(line, ':', (size_t)(end - line));
-        const char *second =
-            first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
-        bool is = second && (controller ? lists(first + 1, second, controller)
-                                        : strncmp(line, "0::", 3) == 0);
-        if (is && (size_t)(end - second) <= SKN_IDLE_PATH_BYTES) {
-            (void)snprintf(path, SKN_IDLE_PATH_BYTES, "%.*s",
-                           (int)(end - second - 1), second + 1);
-            return true;
-        }
-        line = end + (*end == '\n');
-    }
-    return false;
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -150,7 +75,7 @@ write_text(const char *path, const char *text)
 static bool
 write_in(const char *folder, const char *name, const char *text)
 {
-    char path[SKN_IDLE_PATH_BYTES + 64];
+    char path[SKN_GROUPS_PATH_BYTES + 64];
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     return write_text(path, text);
 }
@@ -167,7 +92,7 @@ is_limited(const char *path)
         { "cpuset.cpus", "\n" },
         { "cpu.cfs_quota_us", "-1\n" },
     };
-    char name[SKN_IDLE_PATH_BYTES + 64], text[128];
+    char name[SKN_GROUPS_PATH_BYTES + 64], text[128];
     for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
         (void)snprintf(name, sizeof(name), "%s/%s", path, files[k][0]);
         if (read_text(name, text, sizeof(text)) && text[0] &&
@@ -183,12 +108,12 @@ static bool
 find_top(const char *controller, char *top)
 {
     static char text[GROUP_TEXT_BYTES];
-    char root[SKN_IDLE_PATH_BYTES], own[SKN_IDLE_PATH_BYTES];
-    char path[2 * SKN_IDLE_PATH_BYTES];
+    char root[SKN_GROUPS_PATH_BYTES], own[SKN_GROUPS_PATH_BYTES];
+    char path[2 * SKN_GROUPS_PATH_BYTES];
     if (!read_text("/proc/self/mountinfo", text, sizeof(text)) ||
-        !skn_idle_mount(text, controller, top, root) ||
+        !skn_groups_mount(text, controller, top, root) ||
         !read_text("/proc/self/cgroup", text, sizeof(text)) ||
-        !skn_idle_own_group(text, controller, own))
+        !skn_groups_own(text, controller, own))
         return false;
     size_t skipped = strcmp(root, "/") == 0 ? 0 : strlen(root);
     if (strncmp(own, root, skipped) != 0)
@@ -239,7 +164,7 @@ make_idle(const skn_idle_place_t *place, bool idle)
 static skn_status_t
 open_group(skn_idle_place_t *place, skn_error_t *error)
 {
-    char top[SKN_IDLE_PATH_BYTES];
+    char top[SKN_GROUPS_PATH_BYTES];
     const char *name = skn_idle_way_name(place->way);
     if (!find_top(controller_of(place->way), top))
         return skn_fail(
@@ -352,7 +277,7 @@ static void
 clean_folder(const char *top)
 {
     DIR *folder = opendir(top);
-    char path[2 * SKN_IDLE_PATH_BYTES];
+    char path[2 * SKN_GROUPS_PATH_BYTES];
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         long pid = 0;
         uint64_t start = 0;
@@ -371,7 +296,7 @@ clean_folder(const char *top)
 void
 skn_idle_place_clean(void)
 {
-    char top[SKN_IDLE_PATH_BYTES];
+    char top[SKN_GROUPS_PATH_BYTES];
     if (find_top(NULL, top))
         clean_folder(top);
     if (find_top("cpu", top))

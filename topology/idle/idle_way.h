@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "actors/machine/groups.h"
 #include "skein/error.h"
 
 typedef enum skn_idle_way {
@@ -23,12 +24,10 @@ typedef enum skn_idle_way {
     SKN_IDLE_WAY_COUNT
 } skn_idle_way_t;
 
-#define SKN_IDLE_PATH_BYTES 512u
-
 /* A way that has been opened. */
 typedef struct skn_idle_place {
     skn_idle_way_t way;
-    char path[SKN_IDLE_PATH_BYTES]; /* path of its control group; "": none */
+    char path[SKN_GROUPS_PATH_BYTES]; /* path of its control group; "": none */
 } skn_idle_place_t;
 
 /* The name of a way for messages, such as "a control group with cpu.idle
@@ -54,15 +53,5 @@ void skn_idle_place_hurry(const skn_idle_place_t *place, pid_t pid);
 void skn_idle_place_close(skn_idle_place_t *place);
 /* Removes groups of processes that have died. */
 void skn_idle_place_clean(void);
-
-/* --- texts of the kernel ------------------------------------------------- */
-
-/* From /proc/self/mountinfo: the mount point of the hierarchy of cgroup v2
- * (`controller` is NULL) or of that controller of v1, and its root within the
- * hierarchy. False: there is none. Both have room for SKN_IDLE_PATH_BYTES. */
-bool skn_idle_mount(const char *mounts, const char *controller, char *mount,
-                    char *root);
-/* From /proc/self/cgroup: the path in that hierarchy. */
-bool skn_idle_own_group(const char *groups, const char *controller, char *path);
 
 #endif

@@ -74,6 +74,7 @@ describe(skn_predictor_t *predictor)
     const skn_trained_t *trained = &predictor->trained;
     const skn_network_t *network = &predictor->network;
     predictor->info = (skn_predictor_info_t){
+        .struct_bytes = sizeof(skn_predictor_info_t),
         .path = skn_checkpoint_path(trained->checkpoint),
         .run_id = skn_checkpoint_run_id(trained->checkpoint),
         .warning = trained->warning,

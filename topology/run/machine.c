@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "actors/runtime/placement.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 #include "topology/run/model_run.h"
 
 uint32_t

@@ -4,7 +4,7 @@
 #ifndef TOPOLOGY_RUN_MODEL_RUN_H
 #define TOPOLOGY_RUN_MODEL_RUN_H
 
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 #include "topology/plan/plan.h"
 #include "topology/run/resume.h"
 

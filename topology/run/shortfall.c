@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "actors/runtime/placement.h"
-#include "topology/plan/groups.h"
+#include "actors/machine/groups.h"
 
 #define CORES_TEXT 128u
 #define PLACE_TEXT 256u

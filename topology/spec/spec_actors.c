@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/kinds/builtin.h"
 #include "topology/config/nearest.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
@@ -185,8 +186,11 @@ refuse_kind(skn_spec_t *spec, const entry_t *entry)
         (void)skn_problems_hint(spec->problems, "did you mean '%s'?",
                                 nearest.best);
     else
-        (void)skn_problems_hint(spec->problems, "there are %s",
-                                names[0] ? names : "none");
+        (void)skn_problems_hint(
+            spec->problems, "there are %s%s", names[0] ? names : "none",
+            skn_builtin_find() ? ""
+                               : "; the kinds that train are in libskein, "
+                                 "this program has only libskein-core");
 }
 
 static skn_status_t

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "actors/runtime/crash.h"
-#include "actors/runtime/kind_check.h"
+#include "actors/kinds/kind_check.h"
 #include "actors/runtime/port.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
@@ -80,6 +80,8 @@ static skn_status_t
 add_kind(skn_spec_t *spec, skn_mark_t mark, const skn_kind_t *kind)
 {
     skn_error_t why = { 0 };
+    if (skn_kind_check_size(kind, "a kind of actor", &why) != SKN_OK)
+        return skn_problems_add(spec->problems, mark, "%s", why.text);
     if (!kind->name || !kind->name[0])
         return skn_problems_add(spec->problems, mark,
                                 "a kind of actor has no name");

@@ -271,7 +271,7 @@ run(void)
 {
     static char line[PROBE_EVENTS_BYTES];
     size_t used = 0;
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_error_t error = { 0 };
     probe.start = start;
     if (!probe.react)

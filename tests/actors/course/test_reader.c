@@ -221,7 +221,7 @@ run_beside(const char *train, skn_error_t *error)
     skn_problems_destroy(&problems);
     skn_topology_t *topology = skn_topology_of(&spec, error);
     cr_assert(topology, "%s", error->text);
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status == SKN_OK)
         status = skn_topology_wait(topology, error);

@@ -1,7 +1,7 @@
 /* test_source.c - tests the batches that the source sends, with a probe that
  * plays course, embedding, output and updaters.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/split.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/oracle.h"

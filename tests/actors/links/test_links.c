@@ -53,7 +53,7 @@ on_node(uint32_t actor, uint32_t count, uint32_t node)
 static void
 start(uint32_t node, const skn_start_options_t *more)
 {
-    skn_start_options_t options = { 0 };
+    skn_start_options_t options = SKN_START_OPTIONS();
     if (more)
         options = *more;
     options.no_binding = true;
@@ -308,7 +308,7 @@ Test(links, a_node_that_waits_in_vain_gives_up_and_names_the_other)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 10, 0);
     uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
-    skn_start_options_t options = { .wait_s = 1 };
+    skn_start_options_t options = SKN_START_OPTIONS(.wait_s = 1);
     char sentence[128];
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 100, from, 1, to, 1);
     on_node(to, 1, 1);
@@ -382,12 +382,10 @@ static const skn_handler_t of_one[] = { { &token_schema, refuse_one, NULL },
                                         { NULL, NULL, NULL } };
 static const skn_handler_t of_parts[] = { { &token_schema, refuse_last, NULL },
                                           { NULL, NULL, NULL } };
-static const skn_kind_t picky = { .name = "picky",
-                                  .options = flow_options,
-                                  .handlers = of_one };
-static const skn_kind_t choosy = { .name = "choosy",
-                                   .options = flow_options,
-                                   .handlers = of_parts };
+static const skn_kind_t picky =
+    SKN_KIND(.name = "picky", .options = flow_options, .handlers = of_one);
+static const skn_kind_t choosy =
+    SKN_KIND(.name = "choosy", .options = flow_options, .handlers = of_parts);
 
 /* A maker on each of two nodes, and one on b that refuses what they send. */
 static void
@@ -429,7 +427,8 @@ Test(links, another_config_is_refused_at_both_ends)
 {
     uint32_t from = flow_actors(&flow, &maker, 1, 10, 0);
     uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
-    skn_start_options_t one = { .config_hash = 1 }, two = { .config_hash = 2 };
+    skn_start_options_t one = SKN_START_OPTIONS(.config_hash = 1),
+                        two = SKN_START_OPTIONS(.config_hash = 2);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 100, from, 1, to, 1);
     on_node(to, 1, 1);
     have_nodes(2);
@@ -487,11 +486,9 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t asker_handlers[] = { { &skn_clock_schema, on_clock,
                                                   NULL },
                                                 { 0 } };
-static const skn_kind_t asker = { .name = "asker",
-                                  .options = flow_options,
-                                  .handlers = asker_handlers,
-                                  .sends = token_sends,
-                                  .start = ask };
+static const skn_kind_t asker =
+    SKN_KIND(.name = "asker", .options = flow_options,
+             .handlers = asker_handlers, .sends = token_sends, .start = ask);
 
 /* Keeps back what is due, also when it is asked to stop. */
 static skn_status_t
@@ -501,11 +498,9 @@ stubborn_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_actor_rest(actor);
     return SKN_OK;
 }
-static const skn_kind_t stubborn = { .name = "stubborn",
-                                     .options = flow_options,
-                                     .sends = token_sends,
-                                     .gate = true,
-                                     .produce = stubborn_produce };
+static const skn_kind_t stubborn =
+    SKN_KIND(.name = "stubborn", .options = flow_options, .sends = token_sends,
+             .gate = true, .produce = stubborn_produce);
 
 Test(links, a_stop_ends_a_run_that_a_node_keeps_waiting)
 {

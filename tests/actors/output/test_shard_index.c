@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/output/shard_index.h"
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/protocol/workspace.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/oracle.h"

@@ -1,7 +1,7 @@
 /* test_restore.c - tests an updater that requests its rows, and begins when all
  * owners have theirs. The probe plays its shard and the keeper.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/rows/restore.h"
 #include "tests/support/actor_probe.h"
 

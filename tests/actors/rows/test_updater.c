@@ -6,9 +6,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "actors/protocol/draws.h"
+#include "kernels/draws.h"
 #include "actors/rows/rows.h"
 #include "formats/checkpoint/ledger.h"
+#include "formats/checkpoint/salvage.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/temp_folder.h"
 
@@ -400,7 +401,8 @@ static skn_status_t
 run_and_salvage(const char *path)
 {
     static char line[4096];
-    skn_start_options_t options = { .no_binding = true, .keeps_state = true };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = true, .keeps_state = true);
     skn_run_options_t new_run = { .config_text = "" };
     skn_run_folder_t *run =
         skn_run_folder_open(path, &new_run, NULL, &probe.error);

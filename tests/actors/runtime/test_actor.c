@@ -22,11 +22,10 @@ last_word(skn_actor_t *actor, void *state, skn_error_t *wrong)
         status = flow_send(actor, &token_schema, k, 1000000, wrong);
     return status;
 }
-static const skn_kind_t speaker = { .name = "speaker",
-                                    .options = flow_options,
-                                    .handlers = relay_handlers,
-                                    .sends = token_sends,
-                                    .drain = last_word };
+static const skn_kind_t speaker =
+    SKN_KIND(.name = "speaker", .options = flow_options,
+             .handlers = relay_handlers, .sends = token_sends,
+             .drain = last_word);
 
 Test(actor, a_chain_loses_no_message_at_either_end)
 {
@@ -73,10 +72,9 @@ introduce(skn_actor_t *actor, void *state, skn_error_t *wrong)
         skn_actor_receivers(actor, &token_schema),
         skn_actor_receivers(actor, &reply_schema));
 }
-static const skn_kind_t guest = { .name = "guest",
-                                  .options = flow_options,
-                                  .sends = token_sends,
-                                  .start = introduce };
+static const skn_kind_t guest =
+    SKN_KIND(.name = "guest", .options = flow_options, .sends = token_sends,
+             .start = introduce);
 
 Test(actor, an_actor_knows_its_name_its_place_and_its_receivers)
 {
@@ -126,13 +124,10 @@ pacer_reply(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t pacer_handlers[] = { { &reply_schema, pacer_reply,
                                                   NULL },
                                                 { 0 } };
-static const skn_kind_t pacer = { .name = "pacer",
-                                  .state_bytes = sizeof(pacer_t),
-                                  .options = flow_options,
-                                  .handlers = pacer_handlers,
-                                  .sends = token_sends,
-                                  .produce = pacer_produce,
-                                  .gate = true };
+static const skn_kind_t pacer =
+    SKN_KIND(.name = "pacer", .state_bytes = sizeof(pacer_t),
+             .options = flow_options, .handlers = pacer_handlers,
+             .sends = token_sends, .produce = pacer_produce, .gate = true);
 
 static skn_status_t
 echo_token(skn_actor_t *actor, void *state, const void *message,
@@ -146,10 +141,9 @@ static const skn_schema_t *const echo_sends[] = { &reply_schema, NULL };
 static const skn_handler_t echo_handlers[] = { { &token_schema, echo_token,
                                                  NULL },
                                                { 0 } };
-static const skn_kind_t echo = { .name = "echo",
-                                 .options = flow_options,
-                                 .handlers = echo_handlers,
-                                 .sends = echo_sends };
+static const skn_kind_t echo =
+    SKN_KIND(.name = "echo", .options = flow_options, .handlers = echo_handlers,
+             .sends = echo_sends);
 
 Test(actor, a_gate_rests_and_is_woken_by_messages)
 {
@@ -185,12 +179,10 @@ tailed_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
 static const skn_handler_t tailed_handlers[] = { { &token_schema, tailed_token,
                                                    NULL },
                                                  { 0 } };
-static const skn_kind_t tailed = { .name = "tailed",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .options = flow_options,
-                                   .handlers = tailed_handlers,
-                                   .sends = token_sends,
-                                   .produce = tailed_produce };
+static const skn_kind_t tailed =
+    SKN_KIND(.name = "tailed", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .handlers = tailed_handlers,
+             .sends = token_sends, .produce = tailed_produce);
 
 Test(actor, a_producer_makes_the_rest_after_its_input_has_ended)
 {
@@ -216,10 +208,9 @@ tick(skn_actor_t *actor, void *state, skn_error_t *wrong)
     return SKN_OK;
 }
 static const skn_timer_t ticks[] = { { "tick", 1, tick }, { 0 } };
-static const skn_kind_t ticker = { .name = "ticker",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .options = flow_options,
-                                   .timers = ticks };
+static const skn_kind_t ticker =
+    SKN_KIND(.name = "ticker", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .timers = ticks);
 
 Test(actor, timers_fire_no_sooner_than_their_interval)
 {
@@ -254,11 +245,9 @@ alarm_fire(skn_actor_t *actor, void *state, skn_error_t *wrong)
     return SKN_OK;
 }
 static const skn_timer_t alarms[] = { { "alarm", 0, alarm_fire }, { 0 } };
-static const skn_kind_t sleeper = { .name = "sleeper",
-                                    .state_bytes = sizeof(uint64_t),
-                                    .options = flow_options,
-                                    .timers = alarms,
-                                    .start = alarm_start };
+static const skn_kind_t sleeper =
+    SKN_KIND(.name = "sleeper", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .timers = alarms, .start = alarm_start);
 
 Test(actor, an_alarm_fires_once_when_it_was_asked_for)
 {
@@ -294,11 +283,10 @@ watch_clock(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t watch_handlers[] = { { &skn_clock_schema,
                                                   watch_clock, NULL },
                                                 { 0 } };
-static const skn_kind_t watch = { .name = "watch",
-                                  .state_bytes = sizeof(uint64_t),
-                                  .options = flow_options,
-                                  .handlers = watch_handlers,
-                                  .start = watch_start };
+static const skn_kind_t watch =
+    SKN_KIND(.name = "watch", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .handlers = watch_handlers,
+             .start = watch_start);
 
 Test(actor, the_clock_answers_every_question_in_order)
 {
@@ -312,9 +300,8 @@ Test(actor, the_clock_answers_every_question_in_order)
     }
 }
 
-static const skn_kind_t deaf = { .name = "deaf",
-                                 .options = flow_options,
-                                 .start = watch_start };
+static const skn_kind_t deaf =
+    SKN_KIND(.name = "deaf", .options = flow_options, .start = watch_start);
 
 Test(actor, an_actor_without_a_clock_handler_may_not_ask_for_the_clock)
 {
@@ -345,15 +332,13 @@ fragile_token(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t fragile_handlers[] = { { &token_schema,
                                                     fragile_token, NULL },
                                                   { 0 } };
-static const skn_kind_t fragile = { .name = "fragile",
-                                    .state_bytes = sizeof(uint64_t),
-                                    .options = flow_options,
-                                    .handlers = fragile_handlers };
-static const skn_kind_t robust = { .name = "robust",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .options = flow_options,
-                                   .handlers = fragile_handlers,
-                                   .restarts = true };
+static const skn_kind_t fragile =
+    SKN_KIND(.name = "fragile", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .handlers = fragile_handlers);
+static const skn_kind_t robust =
+    SKN_KIND(.name = "robust", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .handlers = fragile_handlers,
+             .restarts = true);
 
 Test(actor, a_failed_handler_ends_the_run_with_its_sentence)
 {
@@ -381,10 +366,9 @@ wrong_token(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t wrong_handlers[] = { { &token_schema, wrong_token,
                                                   NULL },
                                                 { 0 } };
-static const skn_kind_t wrongly_robust = { .name = "robust",
-                                           .options = flow_options,
-                                           .handlers = wrong_handlers,
-                                           .restarts = true };
+static const skn_kind_t wrongly_robust =
+    SKN_KIND(.name = "robust", .options = flow_options,
+             .handlers = wrong_handlers, .restarts = true);
 
 Test(actor, a_mistake_of_the_kind_is_not_mended_by_a_restart)
 {
@@ -414,13 +398,11 @@ mute_hook(skn_actor_t *actor, void *state, skn_error_t *wrong)
 static const skn_handler_t mute_handlers[] = { { &token_schema, mute_token,
                                                  NULL },
                                                { 0 } };
-static const skn_kind_t mute = { .name = "mute",
-                                 .options = flow_options,
-                                 .handlers = mute_handlers };
-static const skn_kind_t closed = { .name = "closed",
-                                   .options = flow_options,
-                                   .handlers = mute_handlers,
-                                   .open = mute_hook };
+static const skn_kind_t mute = SKN_KIND(.name = "mute", .options = flow_options,
+                                        .handlers = mute_handlers);
+static const skn_kind_t closed =
+    SKN_KIND(.name = "closed", .options = flow_options,
+             .handlers = mute_handlers, .open = mute_hook);
 
 Test(actor, a_handler_that_fails_without_a_sentence_fails_the_run)
 {
@@ -491,15 +473,14 @@ endless_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     }
     return flow_send(actor, &token_schema, (*next)++, 1, wrong);
 }
-static const skn_kind_t endless = { .name = "endless",
-                                    .state_bytes = sizeof(uint64_t),
-                                    .options = flow_options,
-                                    .sends = token_sends,
-                                    .produce = endless_produce };
+static const skn_kind_t endless =
+    SKN_KIND(.name = "endless", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = endless_produce);
 
 Test(actor, a_stop_wakes_an_actor_that_rests)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     char line[256];
     flow_actors(&flow, &endless, 1, 0, 1);
     flow_actors(&flow, &sink, 1, 0, 0);
@@ -518,7 +499,7 @@ Test(actor, a_stop_wakes_an_actor_that_rests)
 
 Test(actor, a_stop_before_the_start_is_not_forgotten)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &endless, 1, 0, 0);
     flow_actors(&flow, &sink, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);

@@ -47,9 +47,9 @@ crasher_start(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_actor_finish(actor);
     return SKN_OK;
 }
-static const skn_kind_t crasher = { .name = "crasher",
-                                    .options = flow_options,
-                                    .start = crasher_start };
+static const skn_kind_t crasher =
+    SKN_KIND(.name = "crasher", .options = flow_options,
+             .start = crasher_start);
 
 /* Runs it in a process of its own; its line in text[bytes]. */
 static int
@@ -62,7 +62,7 @@ crash_by(int number, bool watches, char *text, size_t bytes)
         const struct sigaction host = { .sa_handler = of_the_host };
         const struct sigaction plain = { .sa_handler = SIG_DFL };
         skn_error_t error = { 0 };
-        skn_start_options_t options = { .no_binding = true };
+        skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
         for (int k = 1; k < NSIG; k++)
             if (k != SIGKILL && k != SIGSTOP)
                 (void)sigaction(k, &plain, NULL);

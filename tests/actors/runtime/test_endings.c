@@ -7,8 +7,8 @@
 
 #include "tests/support/flow_fixture.h"
 
-static const skn_kind_t plain = { .name = "plain" };
-static const skn_kind_t gate = { .name = "gate", .gate = true };
+static const skn_kind_t plain = SKN_KIND(.name = "plain");
+static const skn_kind_t gate = SKN_KIND(.name = "gate", .gate = true);
 
 /* Actors are letters, capitals are gates. "ab" is work from a to b, "ab*"
  * answers; pipes stand apart by spaces. The answer: L(ate) or e(arly). */
@@ -255,28 +255,21 @@ static const skn_handler_t result_handlers[] = {
 };
 static const skn_schema_t *const all_lanes[] = { &lane[0], &lane[1], &lane[2],
                                                  &lane[3], NULL };
-static const skn_kind_t maker_kind = { .name = "maker",
-                                       .state_bytes = sizeof(uint64_t),
-                                       .options = flow_options,
-                                       .sends = all_lanes,
-                                       .produce = asks_produce };
-static const skn_kind_t asker_kind = { .name = "asker",
-                                       .state_bytes = sizeof(asker_t),
-                                       .options = flow_options,
-                                       .handlers = asker_handlers,
-                                       .sends = all_lanes,
-                                       .produce = asker_produce };
-static const skn_kind_t helper_kind = { .name = "helper",
-                                        .state_bytes = 8,
-                                        .options = flow_options,
-                                        .handlers = helper_handlers,
-                                        .drain = helper_drain,
-                                        .sends = all_lanes };
-static const skn_kind_t sink_kind = { .name = "sink",
-                                      .state_bytes = 8,
-                                      .options = flow_options,
-                                      .handlers = result_handlers,
-                                      .sends = all_lanes };
+static const skn_kind_t maker_kind =
+    SKN_KIND(.name = "maker", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = all_lanes,
+             .produce = asks_produce);
+static const skn_kind_t asker_kind =
+    SKN_KIND(.name = "asker", .state_bytes = sizeof(asker_t),
+             .options = flow_options, .handlers = asker_handlers,
+             .sends = all_lanes, .produce = asker_produce);
+static const skn_kind_t helper_kind =
+    SKN_KIND(.name = "helper", .state_bytes = 8, .options = flow_options,
+             .handlers = helper_handlers, .drain = helper_drain,
+             .sends = all_lanes);
+static const skn_kind_t sink_kind =
+    SKN_KIND(.name = "sink", .state_bytes = 8, .options = flow_options,
+             .handlers = result_handlers, .sends = all_lanes);
 
 static skn_status_t
 run_asker(uint32_t credit, bool asks_again, skn_error_t *error)

@@ -27,11 +27,10 @@ shuffled_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     return flow_send(actor, &token_schema, batch, skn_actor_index(actor) + 1,
                      wrong);
 }
-static const skn_kind_t shuffled = { .name = "shuffled",
-                                     .state_bytes = sizeof(uint64_t),
-                                     .options = flow_options,
-                                     .sends = token_sends,
-                                     .produce = shuffled_produce };
+static const skn_kind_t shuffled =
+    SKN_KIND(.name = "shuffled", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = shuffled_produce);
 
 Test(incoming, gather_gives_one_part_of_each_sender_in_their_order)
 {
@@ -63,9 +62,9 @@ static const skn_handler_t single_handlers[] = {
     { &token_schema, take_single, NULL },
     { 0 },
 };
-static const skn_kind_t single = { .name = "single",
-                                   .options = flow_options,
-                                   .handlers = single_handlers };
+static const skn_kind_t single =
+    SKN_KIND(.name = "single", .options = flow_options,
+             .handlers = single_handlers);
 
 Test(incoming, parts_come_one_by_one_with_their_senders_place)
 {
@@ -116,11 +115,10 @@ sparse_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     uint64_t batch = (*next)++ * 8 * 1000003u;
     return flow_send(actor, &token_schema, batch, batch, wrong);
 }
-static const skn_kind_t sparse = { .name = "sparse",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .options = flow_options,
-                                   .sends = token_sends,
-                                   .produce = sparse_produce };
+static const skn_kind_t sparse =
+    SKN_KIND(.name = "sparse", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = sparse_produce);
 
 Test(incoming, sets_find_a_place_though_their_keys_collide)
 {
@@ -148,10 +146,9 @@ repeat_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
     skn_actor_finish(actor);
     return status;
 }
-static const skn_kind_t repeat = { .name = "repeat",
-                                   .options = flow_options,
-                                   .sends = token_sends,
-                                   .start = repeat_start };
+static const skn_kind_t repeat =
+    SKN_KIND(.name = "repeat", .options = flow_options, .sends = token_sends,
+             .start = repeat_start);
 
 Test(incoming, a_part_that_comes_twice_is_refused)
 {
@@ -212,11 +209,10 @@ opposite_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     return flow_send(actor, &token_schema,
                      (batch + skn_actor_index(actor) * n / 3) % n, 1, wrong);
 }
-static const skn_kind_t opposite = { .name = "opposite",
-                                     .state_bytes = sizeof(uint64_t),
-                                     .options = flow_options,
-                                     .sends = token_sends,
-                                     .produce = opposite_produce };
+static const skn_kind_t opposite =
+    SKN_KIND(.name = "opposite", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = opposite_produce);
 
 Test(incoming, orders_that_lie_too_far_apart_are_refused)
 {
@@ -248,19 +244,17 @@ static const skn_handler_t talker_handlers[] = {
     { &reply_schema, sink_token, NULL },
     { 0 },
 };
-static const skn_kind_t talker = { .name = "talker",
-                                   .options = flow_options,
-                                   .handlers = talker_handlers,
-                                   .sends = reply_sends };
+static const skn_kind_t talker =
+    SKN_KIND(.name = "talker", .options = flow_options,
+             .handlers = talker_handlers, .sends = reply_sends);
 static const skn_handler_t hearer_handlers[] = {
     { &token_schema, talker_token, NULL },
     { &reply_schema, gather_token, NULL },
     { 0 },
 };
-static const skn_kind_t hearer = { .name = "hearer",
-                                   .options = flow_options,
-                                   .handlers = hearer_handlers,
-                                   .sends = reply_sends };
+static const skn_kind_t hearer =
+    SKN_KIND(.name = "hearer", .options = flow_options,
+             .handlers = hearer_handlers, .sends = reply_sends);
 
 /* With credit 1 everybody waits for everybody's credit, and for its own. */
 Test(incoming, actors_that_answer_each_other_never_wait_for_ever)
@@ -330,9 +324,9 @@ note_all(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t note_handlers[] = { { &token_schema, note_all,
                                                  NULL },
                                                { 0 } };
-static const skn_kind_t noter = { .name = "noter",
-                                  .options = flow_options,
-                                  .handlers = note_handlers };
+static const skn_kind_t noter =
+    SKN_KIND(.name = "noter", .options = flow_options,
+             .handlers = note_handlers);
 
 static skn_status_t
 rich_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
@@ -357,15 +351,15 @@ rich_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
                       .text = batch % 2 ? "odd" : "" };
     return skn_actor_send(actor, &token_schema, &token, wrong);
 }
-static const skn_kind_t rich = { .name = "rich",
-                                 .state_bytes = sizeof(uint64_t),
-                                 .options = flow_options,
-                                 .sends = token_sends,
-                                 .produce = rich_produce };
+static const skn_kind_t rich =
+    SKN_KIND(.name = "rich", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = rich_produce);
 
 Test(incoming, the_wire_brings_what_the_pointer_brings)
 {
-    skn_start_options_t wire = { .wire = true, .no_binding = true };
+    skn_start_options_t wire =
+        SKN_START_OPTIONS(.wire = true, .no_binding = true);
     flow_actors(&flow, &rich, 1, 0, 0);
     flow_actors(&flow, &noter, 1, 0, 0);
     flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 3, 0, 1, 1, 1);

@@ -122,10 +122,9 @@ splitter_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
     skn_actor_finish(actor);
     return skn_actor_post(actor, token, wrong);
 }
-static const skn_kind_t splitter = { .name = "splitter",
-                                     .options = flow_options,
-                                     .sends = token_sends,
-                                     .start = splitter_start };
+static const skn_kind_t splitter =
+    SKN_KIND(.name = "splitter", .options = flow_options, .sends = token_sends,
+             .start = splitter_start);
 
 /* Logs the length of the run, then its keys; weights must fit. */
 static void
@@ -149,9 +148,9 @@ on_slice(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t slice_handlers[] = { { &token_schema, on_slice,
                                                   NULL },
                                                 { 0 } };
-static const skn_kind_t slice_sink = { .name = "slices",
-                                       .options = flow_options,
-                                       .handlers = slice_handlers };
+static const skn_kind_t slice_sink =
+    SKN_KIND(.name = "slices", .options = flow_options,
+             .handlers = slice_handlers);
 
 static void
 split_pipe(int64_t first, int64_t count, const skn_kind_t *kind,
@@ -212,9 +211,9 @@ static const skn_handler_t slice_gather_handlers[] = {
     { &token_schema, on_slice_parts, NULL },
     { 0 },
 };
-static const skn_kind_t slice_gatherer = { .name = "slices",
-                                           .options = flow_options,
-                                           .handlers = slice_gather_handlers };
+static const skn_kind_t slice_gatherer =
+    SKN_KIND(.name = "slices", .options = flow_options,
+             .handlers = slice_gather_handlers);
 
 Test(outgoing, scatter_to_gatherers_sends_empty_slices_too)
 {
@@ -247,11 +246,10 @@ counting_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
         atomic_fetch_add(&sent_count, 1);
     return maker_produce(actor, state, wrong);
 }
-static const skn_kind_t counting_maker = { .name = "maker",
-                                           .state_bytes = sizeof(uint64_t),
-                                           .options = flow_options,
-                                           .sends = token_sends,
-                                           .produce = counting_produce };
+static const skn_kind_t counting_maker =
+    SKN_KIND(.name = "maker", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .sends = token_sends,
+             .produce = counting_produce);
 
 /* Holds its first message until the sender can go no further: it has used up
  * its credit and one message waits in its outbox. */
@@ -272,9 +270,9 @@ slow_token(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t slow_handlers[] = { { &token_schema, slow_token,
                                                  NULL },
                                                { 0 } };
-static const skn_kind_t slow_sink = { .name = "slow",
-                                      .options = flow_options,
-                                      .handlers = slow_handlers };
+static const skn_kind_t slow_sink =
+    SKN_KIND(.name = "slow", .options = flow_options,
+             .handlers = slow_handlers);
 
 Test(outgoing, credit_bounds_what_waits_at_a_slow_receiver)
 {
@@ -289,7 +287,7 @@ Test(outgoing, credit_bounds_what_waits_at_a_slow_receiver)
 
 Test(outgoing, an_outbox_holds_at_most_what_one_handler_sends)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &maker, 1, 300, 1);
     flow_actors(&flow, &relay, 1, 9, 0);
     flow_actors(&flow, &sink, 1, 0, 0);
@@ -311,7 +309,7 @@ Test(outgoing, an_outbox_holds_at_most_what_one_handler_sends)
 
 Test(outgoing, a_message_that_goes_nowhere_is_dropped_and_counted)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &maker, 1, 12, 1);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
@@ -341,12 +339,10 @@ late_drain(skn_actor_t *actor, void *state, skn_error_t *wrong)
 static const skn_handler_t late_handlers[] = { { &token_schema, late_token,
                                                  NULL },
                                                { 0 } };
-static const skn_kind_t late = { .name = "late",
-                                 .state_bytes = sizeof(void *),
-                                 .options = flow_options,
-                                 .handlers = late_handlers,
-                                 .sends = token_sends,
-                                 .drain = late_drain };
+static const skn_kind_t late =
+    SKN_KIND(.name = "late", .state_bytes = sizeof(void *),
+             .options = flow_options, .handlers = late_handlers,
+             .sends = token_sends, .drain = late_drain);
 
 Test(outgoing, a_kept_message_can_be_posted_again)
 {
@@ -366,10 +362,9 @@ early_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
     (void)state;
     return flow_send(actor, &token_schema, 0, 0, wrong);
 }
-static const skn_kind_t early = { .name = "early",
-                                  .options = flow_options,
-                                  .sends = token_sends,
-                                  .open = early_open };
+static const skn_kind_t early =
+    SKN_KIND(.name = "early", .options = flow_options, .sends = token_sends,
+             .open = early_open);
 
 Test(outgoing, a_message_before_the_start_is_refused)
 {

@@ -6,7 +6,7 @@
 
 TestSuite(place, .timeout = 60);
 
-static const skn_kind_t kind = { .name = "log_print" };
+static const skn_kind_t kind = SKN_KIND(.name = "log_print");
 static skn_wired_actor_t wired = { .name = "print", .kind = &kind };
 static skn_actor_t actor = { .wired = &wired, .kind = &kind };
 

@@ -13,8 +13,8 @@
 TestSuite(placement, .timeout = 60);
 
 static skn_error_t error;
-static const skn_kind_t computer = { .name = "computer",
-                                     .is_compute_bound = true };
+static const skn_kind_t computer =
+    SKN_KIND(.name = "computer", .is_compute_bound = true);
 
 #define ACTORS 20u
 static skn_wired_actor_t actors[ACTORS];

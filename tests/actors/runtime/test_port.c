@@ -38,9 +38,8 @@ pass_double(skn_actor_t *actor, void *state, const void *message,
 static const skn_schema_t *const sends[] = { &number_schema, NULL };
 static const skn_handler_t handlers[] = { { &number_schema, pass_double, NULL },
                                           { 0 } };
-static const skn_kind_t doubler = { .name = "doubler",
-                                    .handlers = handlers,
-                                    .sends = sends };
+static const skn_kind_t doubler =
+    SKN_KIND(.name = "doubler", .handlers = handlers, .sends = sends);
 static const skn_kind_t *const kinds[] = { &doubler, NULL };
 
 /* --- a topology with ports ------------------------------------------------ */
@@ -294,7 +293,7 @@ Test(port, a_key_that_no_receiver_owns_is_refused)
 
 Test(port, messages_may_pass_through_the_wire)
 {
-    const skn_start_options_t options = { .wire = true };
+    const skn_start_options_t options = SKN_START_OPTIONS(.wire = true);
     topology = skn_topology_new(chain, "t", kinds, &error);
     cr_assert_eq(skn_topology_start(topology, &options, &error), SKN_OK);
     in = skn_topology_port(topology, "in", &error);

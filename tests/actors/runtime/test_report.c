@@ -73,7 +73,7 @@ broadcast(uint32_t sinks, uint32_t messages, const skn_start_options_t *options)
 
 Test(report, every_actor_is_reported_under_its_name)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
     json_t *report = report_of(system);
     json_t *actors = json_object_get(report, "actors");
@@ -93,7 +93,7 @@ Test(report, every_actor_is_reported_under_its_name)
 /* What goes out comes in: no message and no byte is told twice or lost. */
 Test(report, what_is_sent_is_what_is_received)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
     json_t *report = report_of(system);
     json_t *actors = json_object_get(report, "actors"), *actor;
@@ -120,7 +120,7 @@ Test(report, what_is_sent_is_what_is_received)
 
 Test(report, handlers_are_reported_with_their_quantiles_in_order)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
     json_t *report = report_of(system);
     json_t *actors = json_object_get(report, "actors"), *actor;
@@ -146,7 +146,7 @@ Test(report, handlers_are_reported_with_their_quantiles_in_order)
  * a name. */
 Test(report, the_table_has_a_line_for_each)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system = broadcast(SINKS, MESSAGES, &options);
     char *table = table_of(system), *rest = NULL;
     uint32_t line_count = 0;
@@ -174,7 +174,7 @@ Test(report, the_table_has_a_line_for_each)
 /* A run in which nothing is sent has a report, too. */
 Test(report, a_run_without_messages_has_a_report)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_system_t *system = broadcast(SINKS, 0, &options);
     json_t *report = report_of(system);
     const json_t *actors = json_object_get(report, "actors");
@@ -198,7 +198,8 @@ trace_of(uint32_t sinks, uint32_t messages)
 {
     char path[] = "/tmp/skein-report.XXXXXX";
     int descriptor = mkstemp(path);
-    skn_start_options_t options = { .no_binding = true, .trace_path = path };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = true, .trace_path = path);
     skn_system_t *system = broadcast(sinks, messages, &options);
     skn_system_destroy(&system);
     json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);

@@ -12,7 +12,8 @@ static skn_system_t fake = { .wiring = &flow.wiring };
 static skn_in_pipe_t in;
 static skn_actor_t actor;
 
-static const skn_kind_t some = { .name = "some", .options = flow_options };
+static const skn_kind_t some =
+    SKN_KIND(.name = "some", .options = flow_options);
 
 static void
 two_nodes(void)

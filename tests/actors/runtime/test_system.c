@@ -40,10 +40,9 @@ count_close(skn_actor_t *actor, void *state)
     (void)actor, (void)state;
     atomic_fetch_add(&closed, 1);
 }
-static const skn_kind_t opener = { .name = "opener",
-                                   .options = flow_options,
-                                   .open = fail_open,
-                                   .close = count_close };
+static const skn_kind_t opener =
+    SKN_KIND(.name = "opener", .options = flow_options, .open = fail_open,
+             .close = count_close);
 
 /* The threads of this process when CZMQ has started its own, which stay. */
 static size_t
@@ -72,9 +71,8 @@ tell_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
     (void)state;
     return skn_actor_send_event(actor, wrong, "{\"event\":\"opening\"}");
 }
-static const skn_kind_t greeter = { .name = "greeter",
-                                    .options = flow_options,
-                                    .open = tell_open };
+static const skn_kind_t greeter =
+    SKN_KIND(.name = "greeter", .options = flow_options, .open = tell_open);
 
 Test(system, events_from_before_a_failed_start_can_be_read)
 {
@@ -97,10 +95,9 @@ fail_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
     (void)actor, (void)state;
     return skn_fail(wrong, SKN_STORAGE, "no start today");
 }
-static const skn_kind_t unlucky = { .name = "unlucky",
-                                    .options = flow_options,
-                                    .start = fail_start,
-                                    .close = count_close };
+static const skn_kind_t unlucky =
+    SKN_KIND(.name = "unlucky", .options = flow_options, .start = fail_start,
+             .close = count_close);
 
 Test(system, a_failure_in_start_ends_the_run_for_all)
 {
@@ -157,10 +154,9 @@ tell_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
     return skn_actor_send_event(actor, wrong, "{\"event\":%llu}",
                                 (unsigned long long)(*next)++);
 }
-static const skn_kind_t teller = { .name = "teller",
-                                   .state_bytes = sizeof(uint64_t),
-                                   .options = flow_options,
-                                   .produce = tell_produce };
+static const skn_kind_t teller =
+    SKN_KIND(.name = "teller", .state_bytes = sizeof(uint64_t),
+             .options = flow_options, .produce = tell_produce);
 
 Test(system, a_host_follows_the_run_in_its_own_poll_loop)
 {
@@ -222,7 +218,7 @@ Test(system, events_that_are_not_read_are_bounded)
 {
     uint64_t seen = 0;
     uint32_t most = 0;
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
@@ -243,7 +239,7 @@ Test(system, events_that_are_not_read_are_bounded)
 Test(system, a_host_that_waits_for_the_end_need_not_read)
 {
     uint64_t seen = 0;
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &teller, 1, 2 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
@@ -257,7 +253,7 @@ Test(system, a_host_that_waits_for_the_end_need_not_read)
 
 Test(system, a_host_that_reads_nothing_can_stop_and_destroy)
 {
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &teller, 2, 3 * SKN_EVENTS_MAX, 0);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
@@ -283,9 +279,9 @@ hold(skn_actor_t *actor, void *state, const void *message, skn_error_t *e)
 
 static const skn_handler_t hold_handlers[] = { { &token_schema, hold, NULL },
                                                { 0 } };
-static const skn_kind_t holder = { .name = "holder",
-                                   .options = flow_options,
-                                   .handlers = hold_handlers };
+static const skn_kind_t holder =
+    SKN_KIND(.name = "holder", .options = flow_options,
+             .handlers = hold_handlers);
 
 static skn_status_t
 fall(skn_actor_t *actor, void *state, skn_error_t *e)
@@ -300,11 +296,9 @@ fall(skn_actor_t *actor, void *state, skn_error_t *e)
     return skn_actor_send(actor, &token_schema, &token, e);
 }
 
-static const skn_kind_t faller = { .name = "faller",
-                                   .state_bytes = sizeof(bool),
-                                   .options = flow_options,
-                                   .sends = token_sends,
-                                   .produce = fall };
+static const skn_kind_t faller =
+    SKN_KIND(.name = "faller", .state_bytes = sizeof(bool),
+             .options = flow_options, .sends = token_sends, .produce = fall);
 
 Test(system, an_event_without_a_wait_waits_for_no_thread)
 {
@@ -468,13 +462,11 @@ idle_produce(skn_actor_t *actor, void *state, skn_error_t *wrong)
         skn_actor_rest(actor);
     return SKN_OK;
 }
-static const skn_kind_t idle = { .name = "idle",
-                                 .options = flow_options,
-                                 .produce = idle_produce };
-static const skn_kind_t worker = { .name = "worker",
-                                   .options = flow_options,
-                                   .produce = idle_produce,
-                                   .is_compute_bound = true };
+static const skn_kind_t idle =
+    SKN_KIND(.name = "idle", .options = flow_options, .produce = idle_produce);
+static const skn_kind_t worker =
+    SKN_KIND(.name = "worker", .options = flow_options, .produce = idle_produce,
+             .is_compute_bound = true);
 
 Test(system, threads_carry_the_names_and_units_of_their_actors)
 {
@@ -509,7 +501,7 @@ Test(system, threads_carry_the_names_and_units_of_their_actors)
 static json_t *
 traced_run(char *path)
 {
-    skn_start_options_t options = { .trace_path = path };
+    skn_start_options_t options = SKN_START_OPTIONS(.trace_path = path);
     flow_actors(&flow, &maker, 1, 50, 1);
     flow_actors(&flow, &relay, 2, 1, 0);
     flow_actors(&flow, &gatherer, 1, 0, 0);
@@ -581,7 +573,8 @@ Test(system, a_trace_has_spans_and_a_taker_for_every_sender)
 
 Test(system, a_trace_that_cannot_be_created_is_refused_at_once)
 {
-    skn_start_options_t options = { .trace_path = "/nowhere/trace.json" };
+    skn_start_options_t options =
+        SKN_START_OPTIONS(.trace_path = "/nowhere/trace.json");
     flow_actors(&flow, &maker, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, &options, &error), SKN_CANNOT_CREATE);
     cr_expect_str_eq(error.text,
@@ -590,7 +583,7 @@ Test(system, a_trace_that_cannot_be_created_is_refused_at_once)
 
 Test(system, a_trace_that_cannot_be_written_is_a_warning)
 {
-    skn_start_options_t options = { .trace_path = "/dev/full" };
+    skn_start_options_t options = SKN_START_OPTIONS(.trace_path = "/dev/full");
     flow_actors(&flow, &maker, 1, 1, 1);
     cr_expect_eq(flow_run(&flow, &options, &error), SKN_OK);
     cr_expect_eq(flow_event_count, 1);

@@ -16,7 +16,8 @@ static flow_t flow;
 /* --- for whom ------------------------------------------------------------ */
 
 static const skn_wired_node_t nodes[] = { { .name = "a" }, { .name = "b" } };
-static const skn_kind_t some = { .name = "some", .options = flow_options };
+static const skn_kind_t some =
+    SKN_KIND(.name = "some", .options = flow_options);
 static skn_system_t fake = { .wiring = &flow.wiring,
                              .patience_ns = SKN_WAITING_PATIENCE_NS };
 static skn_in_pipe_t in;
@@ -238,11 +239,9 @@ holder_produce(skn_actor_t *at, void *state, skn_error_t *error)
     skn_actor_finish(at);
     return flow_send(at, &token_schema, 0, 5, error);
 }
-static const skn_kind_t holder = { .name = "holder",
-                                   .options = flow_options,
-                                   .sends = token_sends,
-                                   .gate = true,
-                                   .produce = holder_produce };
+static const skn_kind_t holder =
+    SKN_KIND(.name = "holder", .options = flow_options, .sends = token_sends,
+             .gate = true, .produce = holder_produce);
 
 /* Puts its parts together itself. */
 static skn_status_t
@@ -261,11 +260,10 @@ static const skn_handler_t joiner_handlers[] = { { &token_schema, joiner_take,
                                                    NULL },
                                                  { NULL, NULL, NULL } };
 static const skn_schema_t *const joiner_gathers[] = { &token_schema, NULL };
-static const skn_kind_t joiner = { .name = "gatherer",
-                                   .state_bytes = 2 * sizeof(bool),
-                                   .options = flow_options,
-                                   .handlers = joiner_handlers,
-                                   .gathers = joiner_gathers };
+static const skn_kind_t joiner =
+    SKN_KIND(.name = "gatherer", .state_bytes = 2 * sizeof(bool),
+             .options = flow_options, .handlers = joiner_handlers,
+             .gathers = joiner_gathers);
 
 static void
 expect_words(const skn_kind_t *kind, skn_collect_t collect)
@@ -273,7 +271,7 @@ expect_words(const skn_kind_t *kind, skn_collect_t collect)
     skn_error_t error = { 0 };
     char line[2048];
     uint32_t told = 0;
-    skn_start_options_t options = { .no_binding = true };
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     flow_actors(&flow, &maker, 1, 1, 0);
     flow_actors(&flow, &holder, 1, 0, 0);
     uint32_t to = flow_actors(&flow, kind, 1, 0, 0);

@@ -25,9 +25,9 @@ sleeper_take(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t sleeper_handlers[] = { { &token_schema, sleeper_take,
                                                     NULL },
                                                   { 0 } };
-static const skn_kind_t sleeper = { .name = "sleeper",
-                                    .options = flow_options,
-                                    .handlers = sleeper_handlers };
+static const skn_kind_t sleeper =
+    SKN_KIND(.name = "sleeper", .options = flow_options,
+             .handlers = sleeper_handlers);
 
 static skn_status_t
 sleeper_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
@@ -41,16 +41,15 @@ sleeper_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
     skn_actor_finish(actor);
     return SKN_OK;
 }
-static const skn_kind_t opener = { .name = "opener",
-                                   .options = flow_options,
-                                   .open = sleeper_open,
-                                   .start = sleeper_start };
+static const skn_kind_t opener =
+    SKN_KIND(.name = "opener", .options = flow_options, .open = sleeper_open,
+             .start = sleeper_start);
 
 static skn_system_t *
 new_system(void)
 {
-    const skn_start_options_t options = { .no_binding = true,
-                                          .patience_ms = 50 };
+    const skn_start_options_t options =
+        SKN_START_OPTIONS(.no_binding = true, .patience_ms = 50);
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
     return system;
@@ -98,9 +97,9 @@ teller_take(skn_actor_t *actor, void *state, const void *message,
 static const skn_handler_t teller_handlers[] = { { &token_schema, teller_take,
                                                    NULL },
                                                  { 0 } };
-static const skn_kind_t teller = { .name = "teller",
-                                   .options = flow_options,
-                                   .handlers = teller_handlers };
+static const skn_kind_t teller =
+    SKN_KIND(.name = "teller", .options = flow_options,
+             .handlers = teller_handlers);
 
 Test(watchdog, reports_take_no_room_from_the_events_of_actors)
 {

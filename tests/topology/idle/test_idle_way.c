@@ -10,62 +10,6 @@
 #include "tests/support/idle_child.h"
 #include "topology/idle/idle_way.h"
 
-/* --- texts --------------------------------------------------------------- */
-
-static const char mounts[] =
-    "22 1 0:20 / /proc rw,relatime - proc proc rw\n"
-    "30 1 0:26 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
-    "31 30 0:27 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw\n"
-    "32 30 0:28 /box /sys/fs/cgroup/cpu,cpuacct rw master:1 - cgroup cgroup "
-    "rw,cpuacct,cpu\n"
-    "33 30 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-    "34 30 0:30 / /mnt/a\\040b rw - cgroup cgroup rw,memory\n";
-
-Test(idle_way, mounts_are_found_by_their_controller)
-{
-    char mount[SKN_IDLE_PATH_BYTES], root[SKN_IDLE_PATH_BYTES];
-    cr_assert(skn_idle_mount(mounts, NULL, mount, root));
-    cr_expect_str_eq(mount, "/sys/fs/cgroup/unified");
-    cr_expect_str_eq(root, "/");
-    cr_assert(skn_idle_mount(mounts, "cpu", mount, root));
-    cr_expect_str_eq(mount, "/sys/fs/cgroup/cpu,cpuacct");
-    cr_expect_str_eq(root, "/box");
-    cr_assert(skn_idle_mount(mounts, "cpuset", mount, root));
-    cr_expect_str_eq(mount, "/sys/fs/cgroup/cpuset");
-    cr_expect_not(skn_idle_mount(mounts, "memory", mount, root));
-    cr_expect_not(skn_idle_mount(mounts, "cp", mount, root));
-    cr_expect_not(skn_idle_mount("", NULL, mount, root));
-    cr_expect_not(skn_idle_mount("\n\nx\n1 2 3 - cgroup2", NULL, mount, root));
-}
-
-Test(idle_way, a_torn_list_of_mounts_is_read_as_far_as_it_goes)
-{
-    char text[sizeof(mounts)];
-    char mount[SKN_IDLE_PATH_BYTES], root[SKN_IDLE_PATH_BYTES];
-    for (size_t bytes = 0; bytes < sizeof(mounts); bytes++) {
-        memcpy(text, mounts, bytes);
-        text[bytes] = '\0';
-        if (skn_idle_mount(text, "cpu", mount, root))
-            cr_expect_str_eq(mount, "/sys/fs/cgroup/cpu,cpuacct");
-    }
-}
-
-Test(idle_way, the_own_group_is_found_by_its_controller)
-{
-    static const char groups[] = "12:cpuset:/\n3:cpu,cpuacct:/a:b/c\n"
-                                 "1:name=systemd:/x\n0::/user.slice/s\n";
-    char path[SKN_IDLE_PATH_BYTES];
-    cr_assert(skn_idle_own_group(groups, "cpu", path));
-    cr_expect_str_eq(path, "/a:b/c");
-    cr_assert(skn_idle_own_group(groups, "cpuset", path));
-    cr_expect_str_eq(path, "/");
-    cr_assert(skn_idle_own_group(groups, NULL, path));
-    cr_expect_str_eq(path, "/user.slice/s");
-    cr_expect_not(skn_idle_own_group(groups, "memory", path));
-    cr_expect_not(skn_idle_own_group("", NULL, path));
-    cr_expect_not(skn_idle_own_group("x\n1:2", "cpu", path));
-}
-
 /* --- groups -------------------------------------------------------------- */
 
 static bool
@@ -83,7 +27,7 @@ is_in_text(const char *path, const char *wanted)
 static bool
 has_process(const skn_idle_place_t *place, pid_t pid)
 {
-    char path[SKN_IDLE_PATH_BYTES + 32], line[32];
+    char path[SKN_GROUPS_PATH_BYTES + 32], line[32];
     (void)snprintf(path, sizeof(path), "%s/cgroup.procs", place->path);
     (void)snprintf(line, sizeof(line), "%d\n", (int)pid);
     return is_in_text(path, line);
@@ -96,7 +40,7 @@ Test(idle_way, a_group_holds_the_process_and_goes_with_it)
         skn_idle_place_t place;
         skn_error_t error = { 0 };
         struct stat facts;
-        char path[SKN_IDLE_PATH_BYTES];
+        char path[SKN_GROUPS_PATH_BYTES];
         if (skn_idle_place_open(&place, way, &error) != SKN_OK) {
             (void)fprintf(stderr, "left out: %s\n", error.text);
             cr_expect_eq(error.status, SKN_UNAVAILABLE);
@@ -128,7 +72,8 @@ Test(idle_way, groups_of_the_dead_are_removed_and_of_the_living_kept)
         skn_idle_place_t place;
         skn_error_t error = { 0 };
         struct stat facts;
-        char dead[SKN_IDLE_PATH_BYTES + 64], other[SKN_IDLE_PATH_BYTES + 64];
+        char dead[SKN_GROUPS_PATH_BYTES + 64],
+            other[SKN_GROUPS_PATH_BYTES + 64];
         if (skn_idle_place_open(&place, way, &error) != SKN_OK)
             continue;
         int folder = (int)(strrchr(place.path, '/') - place.path);
@@ -207,7 +152,7 @@ expect_group(const skn_idle_place_t *place, const char *idle,
              const char *shares)
 {
     bool weighs = place->way == SKN_IDLE_WAY_SHARES;
-    char path[SKN_IDLE_PATH_BYTES + 32];
+    char path[SKN_GROUPS_PATH_BYTES + 32];
     if (place->way == SKN_IDLE_WAY_SESSION)
         return;
     (void)snprintf(path, sizeof(path), "%s/%s", place->path,

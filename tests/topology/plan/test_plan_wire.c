@@ -9,7 +9,7 @@
 #include "actors/protocol/kinds.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/sanitized.h"
-#include "topology/run/host.h"
+#include "topology/host/host.h"
 
 static pipeline_t data;
 
@@ -309,7 +309,7 @@ Test(plan_wire, the_estimate_of_memory_holds)
     char line[4096];
     double before = resident(), most = 0;
     skn_error_t error = { 0 };
-    skn_start_options_t start = { .no_binding = true };
+    skn_start_options_t start = SKN_START_OPTIONS(.no_binding = true);
     skn_model_run_t run = open_run("one.yaml", words, 6, false);
     double estimate = (double)run.plan.memory_bytes;
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK);

@@ -90,6 +90,7 @@ expect_oracle(trained_fixture_t *fixture)
     skn_predictor_t *predictor = skn_predictor_open(fixture->path, &error);
     cr_assert(predictor, "%s", error.text);
     const skn_predictor_info_t *info = skn_predictor_info(predictor);
+    cr_expect_eq(info->struct_bytes, sizeof(*info));
     cr_expect_eq(info->feature_count, TRAINED_FEATURES);
     cr_expect_eq(info->label_count, TRAINED_LABELS);
     cr_expect_eq(info->softmax, !fixture->one_vs_all);

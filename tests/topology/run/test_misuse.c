@@ -1,5 +1,5 @@
 /* test_misuse.c - tests every public function with wrong calls: an error that
- * states the place, or nothing; never a crash. actors/runtime/kind_check.c with
+ * states the place, or nothing; never a crash. actors/kinds/kind_check.c with
  * it.
  *
  * tests/e2e/library.sh checks that this file names each function of the
@@ -11,6 +11,7 @@
 #include "skein/batcher.h"
 #include "skein/port.h"
 #include "skein/topology.h"
+#include "skein/version.h"
 
 TestSuite(misuse, .timeout = 60);
 
@@ -55,6 +56,50 @@ new_with_rubbish(void)
         if (skn_topology_new(texts[k], "", NULL, &error) || !error.text[0])
             return false;
     return true;
+}
+
+static bool
+version_is_that_of_the_headers(void)
+{
+    return skn_version() == SKN_VERSION;
+}
+
+/* As of a host that was compiled with other headers: its other members must not
+ * be read. */
+static bool
+new_with_kinds_of_other_sizes(void)
+{
+    static skn_kind_t kind = SKN_KIND(.name = (const char *)1);
+    const skn_kind_t *const kinds[] = { &kind, NULL };
+    static const size_t sizes[] = { 0, 1, sizeof(kind) - 1, sizeof(kind) + 8,
+                                    SIZE_MAX };
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        kind.struct_bytes = sizes[k];
+        if (skn_topology_new("skein: 1\n", "t", kinds, &error) ||
+            !is_usage(error.status) ||
+            !strstr(error.text, "skn_topology_new, kinds[0]: struct_bytes is"))
+            return false;
+    }
+    return true;
+}
+
+static bool
+start_with_options_of_other_sizes(void)
+{
+    static const skn_kind_t kind = SKN_KIND(.name = "k");
+    static const skn_kind_t *const kinds[] = { &kind, NULL };
+    skn_start_options_t options = { .node = 0 };
+    skn_topology_t *topology = skn_topology_new(
+        "skein: 1\ntopology: { name: t, actors: [{ name: a, kind: k }] }", "t",
+        kinds, &error);
+    bool refused = topology &&
+                   is_usage(skn_topology_start(topology, &options, &error)) &&
+                   strstr(error.text, "SKN_START_OPTIONS");
+    options.struct_bytes = sizeof(options);
+    refused =
+        refused && skn_topology_start(topology, &options, &error) == SKN_OK;
+    skn_topology_destroy(&topology);
+    return refused;
 }
 
 static bool
@@ -214,6 +259,11 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_topology_new without a text", new_without_text },
         { "skn_topology_new without a name", new_without_name },
         { "skn_topology_new of rubbish", new_with_rubbish },
+        { "skn_topology_new with kinds of other sizes",
+          new_with_kinds_of_other_sizes },
+        { "skn_topology_start with options of other sizes",
+          start_with_options_of_other_sizes },
+        { "skn_version", version_is_that_of_the_headers },
         { "skn_topology_destroy", destroy_nothing },
         { "skn_topology_start", start_nothing },
         { "skn_topology_event", event_of_nothing },
@@ -493,14 +543,11 @@ static const skn_option_t abuser_options[] = {
     { 0 },
 };
 static const skn_timer_t abuser_timers[] = { { "tick", 1, abuse_tick }, { 0 } };
-static const skn_kind_t abuser = { .name = "abuser",
-                                   .options = abuser_options,
-                                   .timers = abuser_timers,
-                                   .open = abuse_open,
-                                   .start = abuse_start,
-                                   .produce = abuse_produce,
-                                   .drain = abuse_drain,
-                                   .close = abuse_close };
+static const skn_kind_t abuser =
+    SKN_KIND(.name = "abuser", .options = abuser_options,
+             .timers = abuser_timers, .open = abuse_open, .start = abuse_start,
+             .produce = abuse_produce, .drain = abuse_drain,
+             .close = abuse_close);
 
 /* Runs kinds; the status of new, start or wait, whichever fails first. */
 static skn_status_t
@@ -554,7 +601,8 @@ start_alarm(skn_actor_t *actor, void *state, skn_error_t *e)
 /* Without any table at all. */
 Test(misuse, of_a_kind_without_options_and_timers_is_refused)
 {
-    static const skn_kind_t bare = { .name = "bare", .start = start_alarm };
+    static const skn_kind_t bare =
+        SKN_KIND(.name = "bare", .start = start_alarm);
     cr_expect_eq(run(&bare, NULL), SKN_USAGE);
     cr_expect(strstr(error.text, "skn_actor_alarm for timer 0"), "%s",
               error.text);
@@ -633,34 +681,35 @@ static const struct {
     skn_kind_t kind;
     const char *sentence;
 } tables[] = {
-    { { .name = "k", .options = no_type },
+    { SKN_KIND(.name = "k", .options = no_type),
       "kind 'k': option 'o' has the unknown type 9" },
-    { { .name = "k", .options = no_choice },
+    { SKN_KIND(.name = "k", .options = no_choice),
       "kind 'k': option 'o' lists no choices" },
-    { { .name = "k", .options = twice },
+    { SKN_KIND(.name = "k", .options = twice),
       "kind 'k': two options are called 'o'" },
-    { { .name = "k", .options = no_default },
+    { SKN_KIND(.name = "k", .options = no_default),
       "the fallback 'x' of option 'o'" },
-    { { .name = "k", .handlers = no_function },
+    { SKN_KIND(.name = "k", .handlers = no_function),
       "kind 'k': the handler of 'note' is NULL" },
-    { { .name = "k", .handlers = two_functions },
+    { SKN_KIND(.name = "k", .handlers = two_functions),
       "kind 'k' has two handlers of 'note'" },
-    { { .name = "k", .timers = five }, "kind 'k' has more than 4 timers" },
-    { { .name = "k", .timers = no_fire },
+    { SKN_KIND(.name = "k", .timers = five),
+      "kind 'k' has more than 4 timers" },
+    { SKN_KIND(.name = "k", .timers = no_fire),
       "kind 'k': the function of timer 'a' is NULL" },
-    { { .name = "k", .sends = bad[0] },
+    { SKN_KIND(.name = "k", .sends = bad[0]),
       "kind 'k': the name of message id 1001 is not valid" },
-    { { .name = "k", .sends = bad[1] },
+    { SKN_KIND(.name = "k", .sends = bad[1]),
       "kind 'k': message lost: 3 fields, but no table" },
-    { { .name = "k", .sends = bad[2] },
+    { SKN_KIND(.name = "k", .sends = bad[2]),
       "kind 'k': message short: f is outside of its struct" },
-    { { .name = "k", .sends = bad[3] },
+    { SKN_KIND(.name = "k", .sends = bad[3]),
       "kind 'k': message coded: the rows of f are given by gone" },
-    { { .name = "k", .gathers = notes },
+    { SKN_KIND(.name = "k", .gathers = notes),
       "kind 'k': 'note' of `gathers` has no handler" },
-    { { .name = "k", .needs = notes },
+    { SKN_KIND(.name = "k", .needs = notes),
       "kind 'k': 'note' of `needs` has no handler" },
-    { { .name = "" }, "a kind of actor has no name" },
+    { SKN_KIND(.name = ""), "a kind of actor has no name" },
 };
 
 Test(misuse, of_a_table_is_refused_with_the_kind_and_the_entry)

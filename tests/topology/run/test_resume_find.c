@@ -279,7 +279,7 @@ go_on(char sha256[65])
     if (run.resume.finished) {
         cr_expect_null(run.topology);
     } else {
-        skn_start_options_t start = { .no_binding = true };
+        skn_start_options_t start = SKN_START_OPTIONS(.no_binding = true);
         cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK,
                      "%s", error.text);
         trained_follow(&again, run.topology);

@@ -2,6 +2,7 @@
  * others. Covers topology/spec/spec.c, topology/spec/spec_kinds.c,
  * topology/spec/spec_actors.c and topology/spec/spec_owners.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/version.h"
 #include "tests/support/spec_checks.h"
 
 #define READER                                                                 \
@@ -384,14 +385,23 @@ Test(spec, refuses_kinds_that_contradict_each_other)
                                         .id = 1007,
                                         .help = "" };
     static const skn_schema_t *const sends[] = { &other, NULL };
-    static const skn_kind_t liar = { .name = "liar", .sends = sends };
+    static const skn_kind_t liar = SKN_KIND(.name = "liar", .sends = sends);
     static const skn_kind_t *const pair[] = { &relay, &liar, NULL };
     expect_kinds_refused(pair, "t.yaml: message 'word' (1007) of kind 'liar' "
                                "is not the message 'word' (1000) that other "
                                "kinds know");
-    static const skn_kind_t nameless = { .produce = word_produce };
+    static const skn_kind_t nameless = SKN_KIND(.produce = word_produce);
     static const skn_kind_t *const one[] = { &nameless, NULL };
     expect_kinds_refused(one, "t.yaml: a kind of actor has no name");
+    static const skn_kind_t sizeless = { .name = "sizeless" };
+    static const skn_kind_t *const other_size[] = { &sizeless, NULL };
+    char want[256];
+    (void)snprintf(want, sizeof(want),
+                   "t.yaml: a kind of actor: struct_bytes is 0, and must be "
+                   "%zu in Skein " SKN_VERSION_TEXT ": initialise it with "
+                   "SKN_KIND, and compile with the headers of this library",
+                   sizeof(skn_kind_t));
+    expect_kinds_refused(other_size, want);
 }
 
 Test(spec, knows_more_kinds_than_one_piece_of_memory_holds)
@@ -401,7 +411,8 @@ Test(spec, knows_more_kinds_than_one_piece_of_memory_holds)
     static const skn_kind_t *kinds[101];
     for (size_t k = 0; k < 100; k++) {
         (void)snprintf(names[k], sizeof(names[k]), "k%zu", k);
-        many[k] = (skn_kind_t){ .name = names[k], .produce = word_produce };
+        many[k] =
+            (skn_kind_t)SKN_KIND(.name = names[k], .produce = word_produce);
         kinds[k] = &many[k];
     }
     static const char text[] = "skein: 1\ntopology:\n  name: t\n"
@@ -433,23 +444,23 @@ Test(spec, refuses_plug_ins_that_are_none)
                     "directory");
 }
 
-#ifdef SKN_TEST_PLUGIN_1
+#ifdef SKN_TEST_PLUGIN_2
 Test(spec, takes_the_kinds_of_a_plug_in)
 {
     char text[4096];
     (void)snprintf(text, sizeof(text), "%s",
                    "skein: 1\ntopology:\n  name: t\n  plugins: "
-                   "['" SKN_TEST_PLUGIN_1 "']\n"
+                   "['" SKN_TEST_PLUGIN_2 "']\n"
                    "  actors: [{ name: h, kind: plugged }]\n");
     skn_spec_t *spec = load_good(text);
     cr_expect_str_eq(skn_spec_wiring(spec)->actors[0].kind->name, "plugged");
     skn_spec_destroy(&spec);
     char want[4096];
     (void)snprintf(want, sizeof(want),
-                   "t.yaml:4:13: plug-in %s has version 2, this program needs "
-                   "1; compile it again",
-                   SKN_TEST_PLUGIN_2);
-    expect_problems(PLUGIN("['" SKN_TEST_PLUGIN_2 "']"), want);
+                   "t.yaml:4:13: plug-in %s has version 1, this program needs "
+                   "2; compile it again",
+                   SKN_TEST_PLUGIN_1);
+    expect_problems(PLUGIN("['" SKN_TEST_PLUGIN_1 "']"), want);
     (void)snprintf(want, sizeof(want),
                    "t.yaml:4:13: %s is not a plug-in: it exports no "
                    "symbol 'skn_plugin'",

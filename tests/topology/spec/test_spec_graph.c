@@ -156,11 +156,9 @@ naive_cycle(bool edges[5][5], const bool *gates)
 }
 
 /* A relay that may be a gate: kind "loop" produces. */
-static const skn_kind_t loop = { .name = "loop",
-                                 .handlers = relay_handlers,
-                                 .sends = relay_sends,
-                                 .produce = word_produce,
-                                 .gate = true };
+static const skn_kind_t loop =
+    SKN_KIND(.name = "loop", .handlers = relay_handlers, .sends = relay_sends,
+             .produce = word_produce, .gate = true);
 
 static void
 check_random_graph(uint32_t seed)

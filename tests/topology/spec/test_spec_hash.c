@@ -19,16 +19,12 @@ static const skn_option_t own_options[] = {
     { "run", SKN_OPTION_TEXT, "", 0, 0, NULL, "local" },
     { NULL, SKN_OPTION_INT, NULL, 0, 0, NULL, NULL }
 };
-static const skn_kind_t maker = { .name = "maker",
-                                  .options = own_options,
-                                  .sends = relay_sends,
-                                  .produce = word_produce,
-                                  .gate = true };
-static const skn_kind_t other = { .name = "other",
-                                  .options = own_options,
-                                  .sends = relay_sends,
-                                  .produce = word_produce,
-                                  .gate = true };
+static const skn_kind_t maker =
+    SKN_KIND(.name = "maker", .options = own_options, .sends = relay_sends,
+             .produce = word_produce, .gate = true);
+static const skn_kind_t other =
+    SKN_KIND(.name = "other", .options = own_options, .sends = relay_sends,
+             .produce = word_produce, .gate = true);
 static const skn_kind_t *const kinds[] = { &maker, &other, &relay, NULL };
 
 static uint64_t

@@ -23,11 +23,10 @@ static const skn_handler_t taker_handlers[] = {
     { &word_schema, word_handle, NULL },
     { NULL, NULL, NULL }
 };
-static const skn_kind_t maker = { .name = "maker",
-                                  .sends = maker_sends,
-                                  .produce = word_produce,
-                                  .gate = true };
-static const skn_kind_t taker = { .name = "taker", .handlers = taker_handlers };
+static const skn_kind_t maker = SKN_KIND(.name = "maker", .sends = maker_sends,
+                                         .produce = word_produce, .gate = true);
+static const skn_kind_t taker =
+    SKN_KIND(.name = "taker", .handlers = taker_handlers);
 static const skn_kind_t *const kinds[] = { &maker, &taker, NULL };
 
 /* A spec, or what is said, one problem a line; either is the caller's. */

@@ -19,6 +19,7 @@
     P(OPEN, "its open", 0)                                                     \
     P(START, "its start", 0)                                                   \
     P(PRODUCE, "its produce", 0)                                               \
+    P(READY, "its ready", 0)                                                   \
     P(DRAIN, "its drain", 0)                                                   \
     P(CUT, "its salvage", 0)                                                   \
     P(CLOSE, "its close", 0)                                                   \

@@ -231,11 +231,13 @@ actor_of_nothing(void)
     skn_actor_rest(NULL);
     skn_actor_finish(NULL);
     skn_actor_alarm(NULL, 0, 0);
+    skn_actor_watch(NULL, 0, 0);
     skn_actor_report_blocked(NULL, NULL, 0, NULL, 1);
     skn_message_drop(NULL);
     skn_parts_refuse(NULL, 1);
     return !skn_actor_name(NULL)[0] && skn_actor_index(NULL) == 0 &&
-           skn_actor_peers(NULL) == 0 && !skn_actor_option_bool(NULL, "a") &&
+           skn_actor_peers(NULL) == 0 && !skn_actor_host(NULL) &&
+           !skn_actor_option_bool(NULL, "a") &&
            skn_actor_option_int(NULL, "a") == 0 &&
            skn_actor_option_real(NULL, "a") == 0 &&
            !skn_actor_option_text(NULL, "a")[0] &&

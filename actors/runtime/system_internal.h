@@ -53,7 +53,8 @@ struct skn_system {
     struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
     int wake_descriptor;
-    atomic_bool stop_wanted; /* another thread may set it */
+    atomic_bool stop_wanted;  /* another thread may set it */
+    atomic_uint saves_wanted; /* how many the host has requested */
     /* When links to other nodes last carried more than clocks and credit, by
      * the monotonic clock; 0: never. Their driver sets it. */
     _Atomic uint64_t carried_ns;

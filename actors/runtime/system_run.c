@@ -470,6 +470,12 @@ skn_system_stop(skn_system_t *system)
     errno = saved;
 }
 
+void
+skn_system_save(skn_system_t *system)
+{
+    (void)atomic_fetch_add(&system->saves_wanted, 1);
+}
+
 bool
 skn_system_stops(const skn_system_t *system)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/base/follow.h"
-#include "cli/base/training.h"
+#include "cli/base/trainer.h"
 #include "cli/base/verbs.h"
 #include "skein/predictor.h"
 #include "topology/run/resume.h"
@@ -17,7 +17,6 @@ node_run(const cli_call_t *call)
         .node = call->operands[0],
         .run_id = cli_value(call, "run"),
         .predict = cli_value(call, "predict"),
-        .labels = CLI_LABELS_DEFAULT,
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
         .lease = cli_flag(call, "lease"),

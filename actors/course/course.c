@@ -56,8 +56,8 @@ typedef struct course {
     bool restoring, is_prediction;
     bool must_resave; /* the checkpoint we began from must be written again */
     bool hands_over;  /* then stop, so that serving members may leave */
-    bool halting;   /* the span was asked to end where it is */
-    uint32_t saves; /* requests of the host that a checkpoint has met */
+    bool halting;     /* the span was asked to end where it is */
+    uint32_t saves;   /* requests of the host that a checkpoint has met */
     bool saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;

@@ -158,7 +158,7 @@ skn_actor_stop_wanted(const skn_actor_t *actor)
 uint32_t
 skn_actor_saves_wanted(const skn_actor_t *actor)
 {
-    return atomic_load(&actor->system->saves_wanted);
+    return skn_system_saves(actor->system);
 }
 
 /* Checks that an event is one line, since programs read events line by line. */

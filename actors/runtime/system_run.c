@@ -476,6 +476,12 @@ skn_system_save(skn_system_t *system)
     (void)atomic_fetch_add(&system->saves_wanted, 1);
 }
 
+uint32_t
+skn_system_saves(const skn_system_t *system)
+{
+    return atomic_load(&system->saves_wanted);
+}
+
 bool
 skn_system_stops(const skn_system_t *system)
 {

@@ -1,29 +1,13 @@
-/* training.h - runs one training, for the verbs `train` and `node`.
+/* trainer.h - runs one training, for the verbs `train` and `node`, in a worker
+ * process under a parent that watches it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_BASE_TRAINING_H
-#define CLI_BASE_TRAINING_H
+#ifndef CLI_BASE_TRAINER_H
+#define CLI_BASE_TRAINER_H
 
 #include "cli/base/verb.h"
-#include "skein/limits.h"
-#include "topology/plan/plan.h"
-
-/* The outcome of a run, for `train` only. If there are several networks, the
- * caller has to train and join them, and nothing was trained. */
-typedef struct cli_outcome {
-    uint32_t networks;
-    uint32_t ranker_trees;   /* trees to fit to the first network's
-                              * predictions */
-    uint32_t threads;        /* threads for that */
-    int64_t seed;            /* seed of the first network */
-    char path[SKN_TEXT_MAX]; /* folder of the joined network */
-    bool named;              /* repeating the command uses that folder */
-    bool stopped;            /* it was asked to stop before it was done */
-    bool asked;              /* it was asked to stop */
-    bool joined;             /* it is complete: the caller evaluates it */
-} cli_outcome_t;
 
 typedef struct cli_training {
-    const char *path;    /* path of the model file */
+    const char *path;    /* path of the model file, or of a run folder */
     const char *node;    /* name of this node; NULL: the model has no nodes */
     const char *run_id;  /* 32 hex digits; NULL: drawn, or the first node's */
     const char *from;    /* start from exactly this checkpoint; NULL: the
@@ -38,10 +22,8 @@ typedef struct cli_training {
     bool lease;      /* leases arrive on standard input: end before they
                       * expire */
     uint32_t patience_s; /* time to the next marker when stopped; 0: default */
-    cli_outcome_t *outcome; /* NULL: an ensemble is not considered */
-    bool *stopped; /* set to true when it was asked to stop before it was done;
-                    * or NULL */
-    bool member;   /* part of an ensemble, which prints how to resume */
+    bool *stopped;       /* set to true when it was asked to stop before it was
+                    * done */
 } cli_training_t;
 
 /* Options of the verbs that can predict on several nodes. */
@@ -51,13 +33,8 @@ typedef struct cli_training {
     {                                                                          \
         "top", 'k', "N", "with --predict: labels per point (default 5)"        \
     }
-#define CLI_LABELS_DEFAULT 5u
 
-/* Prints the plan's notes about the data files as warnings. */
-void cli_training_notes(const cli_call_t *call, const skn_plan_t *plan);
-
-/* Reads the model, finds the state of its run, and runs it to its end under a
- * parent that watches it. Returns the exit code. */
+/* Trains the model to its end. Returns the exit code. */
 int cli_training(const cli_call_t *call, const cli_training_t *training);
 
 #endif

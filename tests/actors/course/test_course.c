@@ -27,8 +27,8 @@ static struct {
     double validation[SPANS_MAX]; /* P@1 of pass k */
     uint64_t stop_at; /* the host stops the run in the span of this batch */
     skn_go_t stopped_span;
-    uint64_t save_at;          /* the host requests a checkpoint in that span */
-    uint64_t halted_at;        /* batches trained when told to halt */
+    uint64_t save_at;   /* the host requests a checkpoint in that span */
+    uint64_t halted_at; /* batches trained when told to halt */
     uint32_t halts;
     double changed[SPANS_MAX]; /* of span k, of a square of 100 */
     bool finished;

@@ -125,8 +125,8 @@ on_batch(skn_actor_t *actor, const skn_batch_t *batch, skn_error_t *error)
     if (seen.issued - seen.applied > seen.in_flight_max)
         seen.in_flight_max = seen.issued - seen.applied;
     if (seen.halt_at > 0 && batch->batch == seen.halt_at) {
-        skn_halt_t halt = { .batch = seen.halt_of ? seen.halt_of
-                                                  : batch->batch };
+        skn_halt_t halt = { .batch =
+                                seen.halt_of ? seen.halt_of : batch->batch };
         seen.halt_at = 0;
         status = skn_actor_send(actor, &skn_halt_schema, &halt, error);
         if (status == SKN_OK)

@@ -220,8 +220,7 @@ Test(turns, after_a_cut_the_order_is_as_before)
     skn_turns_update_sent(&turns);
     come_back(&turns, 11);
     for (uint64_t batch = 11; batch < 14; batch++) {
-        cr_expect(!skn_turns_update_allowed(&turns, 99), "%u",
-                  (unsigned)batch);
+        cr_expect(!skn_turns_update_allowed(&turns, 99), "%u", (unsigned)batch);
         cr_expect(skn_turns_forward_allowed(&turns, 11));
         skn_turns_forward_done(&turns);
     }

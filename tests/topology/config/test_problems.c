@@ -122,7 +122,8 @@ Test(problems, are_only_counted_beyond_the_first_hundred)
     cr_expect_str_eq(skn_problems_hint_text(problems, SKN_PROBLEMS_KEPT - 1),
                      "hint 99");
     char *text = printed(problems);
-    cr_expect(strstr(text, "x.yaml:100:1: number 99; hint 99\nand 3 more\n"));
+    cr_expect(
+        strstr(text, "x.yaml:100:1: number 99; hint 99\n3 more problems\n"));
     free(text);
 }
 

@@ -56,6 +56,10 @@ check_options(const skn_training_options_t *options, skn_error_t *error)
         return skn_fail(error, SKN_USAGE,
                         "the run id '%.40s' is not 32 hex digits",
                         options->run_id);
+    skn_from_t from;
+    if (options->from && options->from[0] &&
+        skn_from_parse(options->from, &from, error) != SKN_OK)
+        return SKN_USAGE;
     if (options->path && strlen(options->path) >= SKN_TEXT_MAX)
         return skn_fail(error, SKN_USAGE,
                         "the path of the run has %zu bytes, at most %u allowed",
@@ -343,6 +347,7 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
         return skn_fail(error, SKN_NO_MEMORY,
                         "cannot start the thread of a training: %s",
                         strerror(refused));
+    (void)pthread_setname_np(training->thread, "training");
     training->started = true;
     return SKN_OK;
 }

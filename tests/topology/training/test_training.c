@@ -284,6 +284,8 @@ Test(training, every_problem_of_a_config_is_an_event)
     training = made(wrong, &options);
     cr_expect_null(skn_training_plan(training, &error));
     cr_expect_eq(error.status, SKN_BAD_CONFIG);
+    events[0] = '\0';
+    cr_expect(read_to(training, "error"), "without a start");
     cr_expect_eq(skn_training_start(training, &error), SKN_BAD_CONFIG);
     skn_training_destroy(&training);
 }

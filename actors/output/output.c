@@ -194,23 +194,21 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     return skn_actor_post(actor, gradient, error);
 }
 
-/* Sends the changed rows to the builder. A halt may arrive after its last batch
- * has come back: the present state then is a marker. */
+/* Sends the changed rows to the builder. */
 static skn_status_t
 show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
-    const skn_turns_t *turns = &output->turns;
-    uint64_t applied = turns->returned;
+    uint64_t applied = output->turns.returned;
     skn_index_view_t view = {
         .rows = output->head.rows,
         .applied = applied,
-        .marker = applied == output->marker || turns->last_batch == applied - 1,
+        .marker = applied == output->marker,
     };
     return skn_shard_index_send(&output->index, actor, &view, error);
 }
 
-/* Before the first batch after a marker: the marker was made by a halt that has
- * not arrived here yet, if it is not known. */
+/* The first batch after a marker tells of one that was not expected, since a
+ * halt has made it. */
 static skn_status_t
 pass_marker(skn_actor_t *actor, output_t *output, const skn_arrival_t *next,
             skn_error_t *error)
@@ -440,12 +438,8 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     output_t *output = state;
-    skn_turns_t *turns = &output->turns;
-    skn_status_t status = SKN_OK;
-    turns->last_batch = ((const skn_halt_t *)message)->batch;
-    if (turns->rows_here && turns->returned == turns->last_batch + 1)
-        status = show_rows(actor, output, error);
-    return status == SKN_OK ? take_turns(actor, output, error) : status;
+    output->turns.last_batch = ((const skn_halt_t *)message)->batch;
+    return take_turns(actor, output, error);
 }
 
 /* --- open and close -------------------------------- */

@@ -494,18 +494,17 @@ save_between_markers(const char *plan, const char *copy, char sha256[80])
 /* The window runs empty where the run is saved, and the index of a sampler is
  * built anew there: the rest of the run is the same from its checkpoint. */
 static void
-expect_same_from_checkpoint(const char *window, const char *kind)
+expect_same_from_checkpoint(const char *window, const char *sampler)
 {
     const char *const some[] = { "train.epochs=1",
                                  "train.batch_rows=1",
                                  "train.max_batches=100",
                                  "checkpoint.every_epochs=0",
                                  window,
-                                 kind,
-                                 "model.layers.output.sampler.rows=10" };
+                                 sampler };
     char path[TEMP_FOLDER_BYTES + 16], saved[80], resumed[80];
     (void)snprintf(path, sizeof(path), "%s/copy", folder);
-    skn_training_options_t options = options_of(some, 7);
+    skn_training_options_t options = options_of(some, 6);
     options.progress_ms = 1;
     skn_training_t *training = made(config, &options);
     const char *plan = skn_training_plan(training, &error);
@@ -518,20 +517,22 @@ expect_same_from_checkpoint(const char *window, const char *kind)
     training = made(config, &options);
     cr_assert_eq(run_to_end(&training), SKN_OK, "%s", error.text);
     member_of("done", "weights_sha256", resumed, sizeof(resumed));
-    cr_expect_str_eq(saved, resumed, "%s, %s", window, kind);
+    cr_expect_str_eq(saved, resumed, "%s, %s", window, sampler);
     temp_folder_remove(path);
     temp_folder_remove(run);
 }
 
 Test(training, the_rest_of_a_run_is_that_from_its_checkpoint)
 {
+    static const char hashed[] = "model.layers.output.sampler={ kind: simhash, "
+                                 "rows: 6, uniform_rows: 1, "
+                                 "refresh_batches: 10 }";
+    static const char drawn[] =
+        "model.layers.output.sampler={ kind: uniform, rows: 6 }";
     for (int turn = 0; turn < 3; turn++) {
-        expect_same_from_checkpoint("train.window=1",
-                                    "model.layers.output.sampler.kind=simhash");
-        expect_same_from_checkpoint("train.window=4",
-                                    "model.layers.output.sampler.kind=simhash");
-        expect_same_from_checkpoint("train.window=4",
-                                    "model.layers.output.sampler.kind=uniform");
+        expect_same_from_checkpoint("train.window=1", hashed);
+        expect_same_from_checkpoint("train.window=4", hashed);
+        expect_same_from_checkpoint("train.window=4", drawn);
     }
 }
 

@@ -328,6 +328,7 @@ skn_ensemble_score(skn_training_t *training, skn_error_t *error)
         progress.scores = found.scores;
     skn_progress_write_done(&progress, sha256, &done);
     skn_training_send(training, &done);
+    training->whole.is_done = true;
     return SKN_OK;
 }
 

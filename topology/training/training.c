@@ -274,10 +274,11 @@ skn_training_plan(skn_training_t *training, skn_error_t *error)
         skn_fail(error, SKN_USAGE, "skn_training_plan: the training is NULL");
         return NULL;
     }
-    if (training->started && !training->plan) {
-        skn_fail(error, SKN_USAGE,
-                 "skn_training_plan: the training has started without it");
-        return NULL;
+    if (training->started) { /* the rest is the thread's now */
+        if (!training->plan)
+            skn_fail(error, SKN_USAGE,
+                     "skn_training_plan: the training has started without it");
+        return training->plan;
     }
     if (!training->plan && training->status == SKN_OK) {
         skn_status_t status = plan(training, &own_error);

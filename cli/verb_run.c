@@ -33,12 +33,32 @@ find_node(const cli_call_t *call, const skn_topology_t *topology,
                          wiring->node_count > 0 ? wiring->nodes[0].name : "");
 }
 
+/* The messages of a port are a program's. */
+static skn_status_t
+refuse_ports(const cli_call_t *call, const skn_topology_t *topology,
+             skn_error_t *error)
+{
+    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
+    for (uint32_t k = 0; k < wiring->actor_count; k++)
+        if (strcmp(wiring->actors[k].kind->name, "port") == 0) {
+            skn_fail(error, SKN_USAGE,
+                     "%s has a port, '%s', whose messages a host program sends "
+                     "and takes",
+                     call->operands[0], wiring->actors[k].name);
+            return skn_fail_hint(error, SKN_USAGE,
+                                 "run it in a program (docs/tasks/ports.md), "
+                                 "or put actors of a plug-in in its place");
+        }
+    return SKN_OK;
+}
+
 static int
 follow(const cli_call_t *call, skn_topology_t *topology)
 {
     skn_error_t error = { 0 };
     uint32_t node = 0;
-    if (find_node(call, topology, &node, &error) != SKN_OK) {
+    if (refuse_ports(call, topology, &error) != SKN_OK ||
+        find_node(call, topology, &node, &error) != SKN_OK) {
         skn_topology_destroy(&topology);
         return cli_report(call, &error);
     }

@@ -542,9 +542,6 @@ class Tidy(unittest.TestCase):
             self.caught(self.calls(name, call), name + ":7:", "ZeroMQ")
             self.caught(self.calls(name, "zsock_t *x"), name, "ZeroMQ")
 
-    def test_the_hosts_context_may_be_named(self):
-        self.clean(self.calls("topology/run/x.c", "(void)options->zmq_context"))
-
     def test_actors_share_no_memory(self):
         for words in ("pthread_mutex_lock(&x)", "atomic_load(&x)",
                       "_Atomic int x", "__atomic_load_n(&x, 0)",

@@ -35,18 +35,13 @@ add(skn_clock_t *clock, const used_t *used)
     clock->wire_received_bytes += used->received_bytes;
 }
 
-/* The outlet to the control inbox of an actor, made when the actor first
- * asks. */
+/* The outlet to the inbox of an actor, made when the actor first asks. */
 static skn_outlet_t *
 outlet_of(skn_links_t *links, uint32_t actor, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
     assert(actor < links->system->actor_count);
-    if (!links->askers[actor]) {
-        skn_system_address(links->system, actor, SKN_INBOX_CONTROL, address);
-        links->askers[actor] =
-            skn_outlet_open(links->system->context, address, error);
-    }
+    if (!links->askers[actor])
+        links->askers[actor] = skn_system_outlet(links->system, actor, error);
     return links->askers[actor];
 }
 

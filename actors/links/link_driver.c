@@ -7,7 +7,7 @@
  * fragments, phases; then it waits, unless one of these was cut off. No actor
  * waits for it, and it waits for no actor. This file owns: the phases, the
  * wait, the fragments. Not here: what a parcel or a record means
- * (link_ports.c), the protocol (transport/link/link.c), sockets
+ * (link_crossings.c), the protocol (transport/link/link.c), sockets
  * (transport/endpoint/endpoint.c).  SPDX-License-Identifier: Apache-2.0 */
 #include "actors/links/links.h"
 
@@ -131,6 +131,7 @@ fail_and_report(skn_links_t *links, const skn_error_t *cause)
         return;
     fail(links, cause);
     skn_links_report(links, SKN_PARCEL_FAILED, skn_error_copy(cause));
+    skn_system_alarm(links->system);
 }
 
 /* --- parcels of the host and the actors ---------------------------------- */
@@ -698,10 +699,9 @@ order_leave(skn_links_t *links)
 }
 
 static int
-start(skn_links_t *links, const pthread_attr_t *attributes)
+start(skn_links_t *links)
 {
-    int refused =
-        skn_thread_start(&links->thread, attributes, thread_main, links);
+    int refused = skn_thread_start(&links->thread, NULL, thread_main, links);
     links->has_thread = refused == 0;
     return refused;
 }

@@ -129,22 +129,22 @@ skn_links_tell_silent(skn_links_t *links)
 static void
 add_messages(const skn_links_t *links, uint32_t node, skn_json_text_t *text)
 {
-    const skn_ports_t *ports = links->ports;
+    const skn_crossings_t *crossings = links->crossings;
     const char *comma = "";
     skn_json_text_add(text, ",\"messages\":{");
-    for (uint32_t k = 0; k < ports->export_count; k++) {
-        const skn_schema_t *schema = ports->exports[k].pipe->schema;
+    for (uint32_t k = 0; k < crossings->export_count; k++) {
+        const skn_schema_t *schema = crossings->exports[k].pipe->schema;
         uint64_t count = 0, bytes = 0;
         bool told = false;
-        for (uint32_t other = 0; other < ports->export_count; other++) {
-            const skn_export_t *gate = &ports->exports[other];
+        for (uint32_t other = 0; other < crossings->export_count; other++) {
+            const skn_export_t *gate = &crossings->exports[other];
             if (gate->node != node || gate->pipe->schema != schema)
                 continue;
             told = told || other < k;
             count += gate->sent;
             bytes += gate->bytes;
         }
-        if (ports->exports[k].node != node || told)
+        if (crossings->exports[k].node != node || told)
             continue;
         skn_json_text_add(
             text, "%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",

@@ -203,15 +203,14 @@ make_links(skn_links_t *links, skn_error_t *error)
 static skn_status_t
 open_sockets(skn_links_t *links, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    skn_system_t *system = links->system;
-    skn_system_address(system, system->actor_count, SKN_INBOX_WORK, address);
-    links->inbox = skn_inbox_open(system->context, address, error);
-    links->orders =
-        links->inbox ? skn_outlet_open(system->context, address, error) : NULL;
-    skn_system_address(system, 0, SKN_INBOX_HOST, address);
-    links->host =
-        links->orders ? skn_outlet_open(system->context, address, error) : NULL;
+    const skn_system_t *system = links->system;
+    uint32_t own = skn_system_links_number(system);
+    uint32_t host = skn_system_host_number(system);
+    links->inbox = skn_system_inbox(system, own, error);
+    if (links->inbox)
+        links->orders = skn_system_outlet(system, own, error);
+    if (links->orders)
+        links->host = skn_system_outlet(system, host, error);
     return links->host ? SKN_OK : SKN_NO_MEMORY;
 }
 
@@ -226,7 +225,7 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
         return NULL;
     }
     links->system = system;
-    links->ports = &system->ports;
+    links->crossings = &system->crossings;
     links->node = system->options.node;
     links->node_count = system->node_count;
     links->seed = skn_links_seed(system->wiring);
@@ -234,10 +233,10 @@ skn_links_make(skn_system_t *system, skn_error_t *error)
     if (links->wait_ns == 0)
         links->wait_ns = WAIT_S_DEFAULT * SKN_SECOND_NS;
     links->peers = calloc(links->node_count, sizeof(*links->peers));
-    links->owing =
-        calloc((size_t)system->ports.import_room + 1, sizeof(*links->owing));
-    links->guards =
-        calloc((size_t)system->ports.import_room + 1, sizeof(*links->guards));
+    links->owing = calloc((size_t)system->crossings.import_room + 1,
+                          sizeof(*links->owing));
+    links->guards = calloc((size_t)system->crossings.import_room + 1,
+                           sizeof(*links->guards));
     links->askers =
         calloc((size_t)system->actor_count + 1, sizeof(*links->askers));
     links->pool = skn_pool_new(POOL_IDLE_BYTES, error);

@@ -3,8 +3,9 @@
  *   actors ─parcels─▶ inbox ─▶ encode ─▶ link ─fragments─▶ endpoint ═══▶ node
  *   inboxes ◀─parcels─ decode ◀─ records ◀─ link ◀─fragments─ endpoint ◀═══ b
  *
- * It owns the node's endpoint, one link per peer, and the ports (ports.h). It
- * reports to the host as an actor does, with the slot after the last actor's:
+ * It owns the node's endpoint, one link per peer, and the crossings
+ * (crossings.h). It reports to the host as an actor does, with the slot after
+ * the last actor's:
  * READY when all nodes are ready, ENDED when all nodes have received
  * everything, FAILED for itself or another node, STOP when another node was
  * asked to stop.  SPDX-License-Identifier: Apache-2.0 */

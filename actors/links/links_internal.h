@@ -72,7 +72,7 @@ typedef struct skn_link_question {
 
 struct skn_links {
     skn_system_t *system;
-    skn_ports_t *ports;
+    skn_crossings_t *crossings;
     uint32_t node, node_count;
     uint64_t seed; /* the run's seed, for codings that round at random */
     skn_inbox_t *inbox;
@@ -111,7 +111,7 @@ struct skn_links {
         failed_elsewhere;
 };
 
-/* link_ports.c: take what actors send to other nodes, and what arrives. */
+/* link_crossings.c: take what actors send to other nodes, and what arrives. */
 skn_status_t skn_links_take_parcel(skn_links_t *links,
                                    const skn_parcel_t *parcel,
                                    skn_error_t *error);

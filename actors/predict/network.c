@@ -203,69 +203,81 @@ typedef struct pass {
     void *gemm;
 } pass_t;
 
+/* Takes arrays from one block, each at a cache line; without a block it only
+ * measures. */
+typedef struct carver {
+    char *block;
+    size_t bytes;
+} carver_t;
+
+#define ARRAY_ALIGN 64u /* bytes, a cache line */
+
+static void *
+carve(carver_t *carver, size_t bytes)
+{
+    void *array = carver->block ? carver->block + carver->bytes : NULL;
+    carver->bytes += (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+    return array;
+}
+
+/* Sets all arrays of a pass, for a network, rows and a stride that are set. */
 static void
-pass_fini(pass_t *pass)
+divide(pass_t *pass, carver_t carver, size_t *bytes)
 {
-    free(pass->lower);
-    free(pass->upper);
-    free(pass->strip);
-    free(pass->greatest);
-    free(pass->sum);
-    free(pass->topk);
-    free(pass->overflows);
-    free(pass->promise);
-    free(pass->offset);
-    free(pass->point);
-    free(pass->gemm);
-}
-
-static skn_status_t
-look_init(pass_t *pass, const skn_shortlist_t *shortlist, skn_error_t *error)
-{
-    size_t lists = shortlist->list_count;
-    pass->promise = skn_floats_new(pass->rows * lists, error);
-    pass->offset = malloc((lists + 1) * sizeof(*pass->offset));
-    pass->point = malloc(pass->rows * shortlist->probes * sizeof(*pass->point));
-    if (!pass->promise || !pass->offset || !pass->point)
-        return skn_fail(error, SKN_NO_MEMORY, "no memory to probe %zu lists",
-                        lists);
-    return SKN_OK;
-}
-
-static skn_status_t
-pass_init(pass_t *pass, const skn_network_t *network, size_t rows, uint32_t k,
-          skn_error_t *error)
-{
+    const skn_network_t *network = pass->network;
+    size_t rows = pass->rows, lists = network->shortlist.list_count;
     size_t widest =
         network->units_max > STRIP_LABELS ? network->units_max : STRIP_LABELS;
-    if (network->shortlist.list_count > widest)
-        widest = network->shortlist.list_count;
-    size_t scratch = network->kernels->gemm_scratch_bytes(
-        rows, widest, (size_t)network->units_max + 1);
-    pass->network = network;
-    pass->rows = rows;
-    pass->stride = skn_stride_floats((size_t)network->units_max + 1);
-    pass->lower = skn_floats_new(rows * pass->stride, error);
-    pass->upper = skn_floats_new(rows * pass->stride, error);
-    pass->strip = skn_floats_new(rows * STRIP_LABELS, error);
-    pass->greatest = skn_floats_new(rows, error);
-    pass->sum = calloc(rows, sizeof(*pass->sum));
-    pass->topk = malloc(rows * sizeof(*pass->topk));
-    pass->overflows = calloc(rows, sizeof(*pass->overflows));
-    pass->gemm = skn_floats_new(scratch / sizeof(float) + 1, error);
-    if (!pass->lower || !pass->upper || !pass->strip || !pass->greatest ||
-        !pass->gemm)
-        return SKN_NO_MEMORY;
-    if (!pass->sum || !pass->topk || !pass->overflows)
-        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu rankings",
-                        rows);
-    for (size_t i = 0; i < rows; i++) {
+    if (lists > widest)
+        widest = lists;
+    size_t row_bytes = rows * sizeof(float);
+    pass->lower = carve(&carver, row_bytes * pass->stride);
+    pass->upper = carve(&carver, row_bytes * pass->stride);
+    pass->strip = carve(&carver, row_bytes * STRIP_LABELS);
+    pass->greatest = carve(&carver, row_bytes);
+    pass->sum = carve(&carver, rows * sizeof(*pass->sum));
+    pass->topk = carve(&carver, rows * sizeof(*pass->topk));
+    pass->overflows = carve(&carver, rows * sizeof(*pass->overflows));
+    pass->promise = carve(&carver, row_bytes * lists);
+    pass->offset = carve(&carver, (lists + 1) * sizeof(*pass->offset));
+    pass->point =
+        carve(&carver, rows * network->shortlist.probes * sizeof(*pass->point));
+    pass->gemm =
+        carve(&carver, network->kernels->gemm_scratch_bytes(
+                           rows, widest, (size_t)network->units_max + 1));
+    *bytes = carver.bytes;
+}
+
+void
+skn_pass_memory_fini(skn_pass_memory_t *memory)
+{
+    free(memory->block);
+    *memory = (skn_pass_memory_t){ 0 };
+}
+
+static skn_status_t
+pass_init(pass_t *pass, skn_pass_memory_t *memory, uint32_t k,
+          skn_error_t *error)
+{
+    size_t bytes;
+    pass->stride = skn_stride_floats((size_t)pass->network->units_max + 1);
+    divide(pass, (carver_t){ 0 }, &bytes);
+    if (bytes > memory->bytes) {
+        skn_pass_memory_fini(memory);
+        memory->block = aligned_alloc(ARRAY_ALIGN, bytes);
+        if (!memory->block)
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "no memory to rank %zu points", pass->rows);
+        memory->bytes = bytes;
+    }
+    divide(pass, (carver_t){ memory->block, 0 }, &bytes);
+    for (size_t i = 0; i < pass->rows; i++) {
         pass->greatest[i] = -INFINITY;
+        pass->sum[i] = 0;
+        pass->overflows[i] = false;
         skn_topk_init(&pass->topk[i], k);
     }
-    return network->shortlist.list_count > 0
-               ? look_init(pass, &network->shortlist, error)
-               : SKN_OK;
+    return SKN_OK;
 }
 
 /* Applies ReLU, and sets the 1 that meets the next layer's bias. If a sum is
@@ -502,16 +514,17 @@ answer(const pass_t *pass, const skn_points_t *points, size_t i, uint32_t k,
 }
 
 skn_status_t
-skn_network_best(const skn_network_t *network, const skn_points_t *points,
-                 uint32_t k, uint32_t *label, float *score, skn_error_t *error)
+skn_network_best(const skn_network_t *network, skn_pass_memory_t *memory,
+                 const skn_points_t *points, uint32_t k, uint32_t *label,
+                 float *score, skn_error_t *error)
 {
-    pass_t pass = { 0 };
+    pass_t pass = { .network = network, .rows = points->count };
     uint32_t kept = k;
     if (points->count == 0)
         return SKN_OK;
     if (network->ranker.label_count > 0 && kept < SKN_RANKER_CANDIDATES)
         kept = SKN_RANKER_CANDIDATES;
-    skn_status_t status = pass_init(&pass, network, points->count, kept, error);
+    skn_status_t status = pass_init(&pass, memory, kept, error);
     if (status == SKN_OK) {
         embed(&pass, points);
         for (uint32_t at = 1; at + 1 < network->layer_count; at++)
@@ -523,6 +536,5 @@ skn_network_best(const skn_network_t *network, const skn_points_t *points,
     }
     for (size_t i = 0; i < points->count && status == SKN_OK; i++)
         answer(&pass, points, i, k, label + i * k, score + i * k);
-    pass_fini(&pass);
     return status;
 }

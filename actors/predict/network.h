@@ -51,12 +51,23 @@ void skn_network_fini(skn_network_t *network);
 skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
                                uint32_t probes, skn_error_t *error);
 
+/* The memory of a pass, for the next one to use again. Freed after each pass it
+ * may go back to the system each time, and return page by page
+ * (docs/decisions/0032-a-batcher-without-a-thread.md). { 0 } is empty. */
+typedef struct skn_pass_memory {
+    void *block;
+    size_t bytes;
+} skn_pass_memory_t;
+
+void skn_pass_memory_fini(skn_pass_memory_t *memory);
+
 /* The k best labels of at most SKN_NETWORK_POINTS_MAX points, whose features
  * are in range and ascending, and whose values are already scaled. As
  * skn_predictor_best; but if the sums of a point overflow the call continues,
  * and that point's labels are UINT32_MAX, its scores NaN. Any number of
- * threads. */
+ * threads, each with memory of its own. */
 skn_status_t skn_network_best(const skn_network_t *network,
+                              skn_pass_memory_t *memory,
                               const skn_points_t *points, uint32_t k,
                               uint32_t *label, float *score,
                               skn_error_t *error);

@@ -1,15 +1,17 @@
 /* actor.h - the state of an actor and its edges, private to actors/runtime.
  *
- *        work inbox ──▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
- *     answers inbox ──▶    (also while blocked)        │ no credit
- *     control inbox ──▶ credits, stop, close           ▼
- *                                                   outbox
+ *     inbox ──▶ work ─────▶ incoming.c ──▶ handler ──▶ outgoing.c ──▶ outlets
+ *       ├─────▶ answers ──▶   (also while blocked)        │ no credit
+ *       └─────▶ credits, clocks                           ▼
+ *     orders ─▶ start, stop, close                      outbox
  * run_loop.c runs the loop; system_build.c makes the actors and system_run.c
  * starts and joins their threads. Once skn_actor_run has begun, only the
  * actor's own thread touches what is here, until it is joined.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_ACTOR_H
 #define ACTORS_RUNTIME_ACTOR_H
+
+#include <stdatomic.h>
 
 #include "actors/runtime/counters.h"
 #include "actors/runtime/place.h"
@@ -21,9 +23,9 @@
 #include "transport/inproc/pipe.h"
 #include "transport/message/schema.h"
 
-/* The types of parcels. MESSAGE and END go to the work or answers inbox, READY
- * to NOTICE to the host's inbox (the slot is the actor's number), the others to
- * the control inbox. */
+/* The types of parcels. MESSAGE to CREDIT go to an actor's inbox, START to
+ * CLOSE to its orders, READY to NOTICE to the host's inbox (the slot is the
+ * actor's number). */
 typedef enum skn_parcel_type {
     SKN_PARCEL_MESSAGE, /* pointer: a payload's message; slot: in-edge */
     SKN_PARCEL_END,     /* no more messages on the in-edge `slot` */
@@ -38,10 +40,20 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_EVENT,  /* from an actor; pointer: text, malloc'ed */
     SKN_PARCEL_NOTICE, /* an event of the runtime, not counted or limited */
     /* To the link driver: a request for the clock and usage of all nodes;
-     * number: the tag. To the control inbox, the answer; pointer: skn_clock_t,
+     * number: the tag. To an actor's inbox, the answer; pointer: skn_clock_t,
      * malloc'ed. */
     SKN_PARCEL_CLOCK
 } skn_parcel_type_t;
+
+/* The parcels that were taken from the inbox and wait to be handled, in order:
+ * a ring that grows, as far as the credit of the senders. */
+typedef struct skn_queue {
+    skn_parcel_t *parcel;
+    uint32_t room, first, count;
+} skn_queue_t;
+
+bool skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel);
+bool skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel);
 
 /* The messages that wait for credit, in order: a ring that grows. */
 typedef struct skn_outbox {
@@ -87,6 +99,7 @@ typedef struct skn_in_pipe {
     const void **parts;    /* [set_count * sender_count] for `sets` */
     uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* durations of the handler */
+    bool is_quick;           /* its last call was */
 } skn_in_pipe_t;
 
 typedef struct skn_in_edge {
@@ -98,7 +111,7 @@ typedef struct skn_in_edge {
     uint32_t out_slot; /* the edge's number at the sender */
     uint64_t id;
     bool ended;
-    skn_outlet_t *control; /* the sender's control inbox */
+    skn_outlet_t *back; /* the sender's inbox, for credit */
     skn_edge_counters_t counters;
 } skn_in_edge_t;
 
@@ -135,8 +148,11 @@ struct skn_actor {
     void *state;
     skn_pool_t *pool;
     skn_scratch_t *scratch; /* for the option `wire` */
-    skn_inbox_t *work, *control;
-    skn_inbox_t *answers; /* for peer pipes; NULL: it has none */
+    skn_inbox_t *inbox;
+    skn_inbox_t *orders;          /* of the host, while its thread runs */
+    skn_queue_t work, answers;    /* answers: of peer pipes */
+    atomic_bool was_told_to_read; /* an order READ waits */
+    struct skn_port *port; /* NULL: it has a thread, or is on another node */
     skn_outlet_t *host;
     int wake_descriptor; /* eventfd of the host: written after each parcel */
 
@@ -149,13 +165,17 @@ struct skn_actor {
     skn_in_edge_t *in_edges;
     uint32_t in_edge_count, peer_edge_count; /* all; those of peer pipes */
     skn_outlet_t **outlets; /* every outlet that an edge uses, to close it */
-    uint64_t *outlet_names; /* actor << 2 | which inbox */
+    uint32_t *outlet_receivers; /* the inbox that each leads to */
     uint32_t outlet_count;
 
     skn_phase_t phase;
     skn_place_t place; /* also read by the watchdog */
     bool closing, has_nothing, finished, wire;
-    bool moved; /* work or credit has arrived since the last wait began */
+    bool holds;    /* what it sends may wait for more (outgoing.c) */
+    bool is_quick; /* its last `produce` was */
+    bool has_held;
+    uint64_t held_ns; /* since when */
+    bool moved;       /* work or credit has arrived since the last wait began */
     bool sends_events; /* it has sent an event */
     bool names_sender; /* sender.h: a failure is about the message in hand */
     uint64_t unsent;   /* messages in all outboxes: more than 0 is "blocked" */
@@ -217,6 +237,14 @@ void skn_actor_notice(skn_actor_t *actor, skn_json_text_t *text);
 /* Adds credit to out-edge `slot` and sends the messages that waited for it. */
 skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
                                  uint32_t credit, skn_error_t *error);
+/* For ports: whether a message would be sent at once to all its receivers, or
+ * be refused. */
+bool skn_outgoing_has_credit(skn_actor_t *actor, const skn_schema_t *schema,
+                             const void *message);
+/* Sends what was held. Call it before a wait; and at the end of each handler
+ * and hook: it then sends what has been held for some microseconds. */
+void skn_outgoing_flush(skn_actor_t *actor);
+void skn_outgoing_flush_old(skn_actor_t *actor, uint64_t now_ns);
 /* Ends the out-edges of the pipes that end early, or of those that end late
  * (endings.h); the outboxes must be empty. */
 skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
@@ -225,17 +253,28 @@ skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,
 void skn_outgoing_drop(skn_actor_t *actor);
 
 /* incoming.c */
-/* Takes at most one pass of answers, even while blocked, or of work, until a
- * message leaves the actor blocked; returns whether there may be more. */
+/* For an actor that handles no work: takes at most one pass from the inbox,
+ * applies credits, and queues the rest. False: the inbox is empty. */
+bool skn_incoming_collect(skn_actor_t *actor);
+/* Handles at most one pass of answers, even while blocked, or of work, until a
+ * message leaves the actor blocked; returns whether there is more to handle. */
 bool skn_incoming_answers(skn_actor_t *actor);
 bool skn_incoming_work(skn_actor_t *actor);
+/* For ports: count a message that was taken and undo its coding; return the
+ * credit of one message in edge `slot`; take the end of the edge. */
+skn_status_t skn_incoming_count(skn_actor_t *actor, const skn_parcel_t *parcel,
+                                const void **message, skn_error_t *error);
+skn_status_t skn_incoming_owe(skn_actor_t *actor, uint32_t slot,
+                              skn_error_t *error);
+skn_status_t skn_incoming_end(skn_actor_t *actor, uint32_t slot,
+                              skn_error_t *error);
 /* Returns the credit that is owed. */
 skn_status_t skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error);
 void skn_incoming_drop(skn_actor_t *actor);
 /* Calls a handler, measures and traces it, and restarts the actor if it fails
- * and may restart. */
+ * and may restart. `pipe` is NULL for the clock. */
 skn_status_t skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
-                              skn_histogram_t *latency, const void *message,
+                              skn_in_pipe_t *pipe, const void *message,
                               skn_error_t *error);
 
 #endif

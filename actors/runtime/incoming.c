@@ -1,7 +1,8 @@
 /* incoming.c - brings messages to their handlers: parts, order, credit.
  *
- * This file owns: the actor's in-pipes, the parts that wait for the rest of
- * their set, and the credit that is owed to the senders.
+ * This file owns: the actor's inbox and what was taken from it, its in-pipes,
+ * the parts that wait for the rest of their set, and the credit that is owed to
+ * the senders.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "transport/message/schema.h"
 #include "transport/socket/clock.h"
 
-/* Parcels that are taken before the control inbox is checked again, so that
- * neither work nor credits starve. 64 was measured for one wait and many takes
- * (notes). */
+/* Parcels that are taken, and then handled, in one pass, so that neither work
+ * nor credits starve. An inbox that is not empty costs its senders no wake-up.
+ * 64 was measured for one wait and many takes (notes). */
 #define PASS_PARCELS_MAX 64
 /* A pipe with at least this much credit works with one less. `credit` is 2
  * window + 1 in planned topologies, of which 2 window - 1 messages are used. */
@@ -27,7 +28,7 @@ give_credit(skn_in_edge_t *edge, skn_error_t *error)
                             .number = edge->owed };
     assert(edge->owed > 0 && edge->owed <= edge->credit);
     edge->owed = 0;
-    return skn_outlet_put(edge->control, &credit, error);
+    return skn_outlet_put(edge->back, &credit, error);
 }
 
 /* One message of `edge` has been handled. Credit returns in lots of half the
@@ -38,6 +39,13 @@ owe_credit(skn_in_edge_t *edge, skn_error_t *error)
     if (++edge->owed < (edge->credit + 1) / 2)
         return SKN_OK;
     return give_credit(edge, error);
+}
+
+skn_status_t
+skn_incoming_owe(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
+{
+    assert(slot < actor->in_edge_count);
+    return owe_credit(&actor->in_edges[slot], error);
 }
 
 /* An actor of a pipeline runs out of work after every batch. The credit of a
@@ -114,8 +122,7 @@ handle_reduced(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
     status = skn_actor_leave(actor, status, error);
     if (status == SKN_OK) {
         *refused = SIZE_MAX; /* no single part is to blame */
-        status =
-            skn_actor_handle(actor, pipe->handler, &pipe->latency, sum, error);
+        status = skn_actor_handle(actor, pipe->handler, pipe, sum, error);
     }
     skn_payload_drop(sum);
     return status;
@@ -137,8 +144,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
                               .count = pipe->sender_count,
                               .refused = &refused,
                               .senders = pipe->sender_count };
-        status = skn_actor_handle(actor, pipe->handler, &pipe->latency, &parts,
-                                  error);
+        status = skn_actor_handle(actor, pipe->handler, pipe, &parts, error);
     }
     if (pipe->sender_count == 1)
         refused = 0;
@@ -274,27 +280,35 @@ through_the_wire(skn_actor_t *actor, const void **message, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
-take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+skn_status_t
+skn_incoming_count(skn_actor_t *actor, const skn_parcel_t *parcel,
+                   const void **message, skn_error_t *error)
 {
     assert(parcel->type == SKN_PARCEL_MESSAGE &&
            parcel->slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
+    const skn_payload_t *payload = skn_payload_of(parcel->pointer);
+    assert(payload->schema->id == edge->pipe->wired->schema->id);
+    edge->counters.messages++;
+    edge->counters.bytes += payload->used_bytes;
+    if (actor->trace)
+        skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,
+                       edge->pipe->wired->schema->name, edge->id,
+                       parcel->number);
+    return actor->wire ? through_the_wire(actor, message, error) : SKN_OK;
+}
+
+static skn_status_t
+take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
+{
+    skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
     skn_in_pipe_t *pipe = edge->pipe;
     const void *message = parcel->pointer;
-    skn_status_t status = SKN_OK;
     assert(!edge->ended);
-    assert(skn_payload_of(message)->schema->id == pipe->wired->schema->id);
     if (actor->waited_ns > 0 && skn_actor_is_elsewhere(actor, edge->sender))
         actor->counters.remote_ns += actor->waited_ns;
     actor->waited_ns = 0;
-    edge->counters.messages++;
-    edge->counters.bytes += skn_payload_of(message)->used_bytes;
-    if (actor->trace)
-        skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,
-                       pipe->wired->schema->name, edge->id, parcel->number);
-    if (actor->wire)
-        status = through_the_wire(actor, &message, error);
+    skn_status_t status = skn_incoming_count(actor, parcel, &message, error);
     if (status != SKN_OK)
         return status;
     if (skn_collect_waits(pipe->wired->collect))
@@ -304,7 +318,7 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
                                .place = edge->part,
                                .senders = pipe->sender_count };
     status = skn_actor_handle(
-        actor, pipe->handler, &pipe->latency,
+        actor, pipe->handler, pipe,
         pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
     skn_payload_drop(message);
     if (status != SKN_OK)
@@ -312,8 +326,8 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     return status == SKN_OK ? owe_credit(edge, error) : status;
 }
 
-static skn_status_t
-take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
+skn_status_t
+skn_incoming_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
 {
     assert(slot < actor->in_edge_count);
     skn_in_edge_t *edge = &actor->in_edges[slot];
@@ -334,57 +348,157 @@ take_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Takes at most one pass of `inbox`; only answers are also taken while blocked.
- * False: the inbox is empty and need not be checked again before the wait. */
+bool
+skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel)
+{
+    if (queue->count == queue->room) {
+        uint32_t room = queue->room > 0 ? 2 * queue->room : 8;
+        skn_parcel_t *grown = malloc(room * sizeof(*grown));
+        if (!grown)
+            return false;
+        for (uint32_t k = 0; k < queue->count; k++)
+            grown[k] = queue->parcel[(queue->first + k) % queue->room];
+        free(queue->parcel);
+        *queue = (skn_queue_t){ grown, room, 0, queue->count };
+    }
+    queue->parcel[(queue->first + queue->count++) % queue->room] = *parcel;
+    return true;
+}
+
+bool
+skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel)
+{
+    if (queue->count == 0)
+        return false;
+    *parcel = queue->parcel[queue->first];
+    queue->first = (queue->first + 1) % queue->room;
+    queue->count--;
+    return true;
+}
+
+static void
+drop_parcel(const skn_parcel_t *parcel)
+{
+    if (parcel->type == SKN_PARCEL_MESSAGE)
+        skn_payload_drop(parcel->pointer);
+}
+
+/* Where a message or an end waits to be handled; NULL for any other parcel. */
+static skn_queue_t *
+queue_of(skn_actor_t *actor, const skn_parcel_t *parcel)
+{
+    if (parcel->type != SKN_PARCEL_MESSAGE && parcel->type != SKN_PARCEL_END)
+        return NULL;
+    assert(parcel->slot < actor->in_edge_count);
+    return actor->in_edges[parcel->slot].pipe->wired->peer ? &actor->answers
+                                                           : &actor->work;
+}
+
+/* Applies a credit, and queues what is to be handled later. */
+static void
+sort_parcel(skn_actor_t *actor, const skn_parcel_t *parcel)
+{
+    skn_error_t error = { 0 };
+    skn_queue_t *queue = queue_of(actor, parcel);
+    if (parcel->type == SKN_PARCEL_CLOCK) {
+        assert(actor->clock_here_count < actor->clock_asked);
+        actor->clock_here[actor->clock_here_count++] = parcel->pointer;
+        return;
+    }
+    if (actor->phase == SKN_PHASE_FAILED) {
+        drop_parcel(parcel);
+        return;
+    }
+    if (!queue) {
+        assert(parcel->type == SKN_PARCEL_CREDIT);
+        actor->moved = true;
+        (void)skn_outgoing_credit(actor, parcel->slot, (uint32_t)parcel->number,
+                                  &error);
+    } else if (!skn_queue_put(queue, parcel)) {
+        drop_parcel(parcel);
+        (void)skn_fail(&error, SKN_NO_MEMORY,
+                       "%s: no memory for more than %u messages that wait",
+                       actor->wired->name, queue->count);
+    }
+    if (error.status != SKN_OK)
+        skn_actor_fail(actor, &error);
+}
+
+bool
+skn_incoming_collect(skn_actor_t *actor)
+{
+    skn_parcel_t parcel;
+    int taken = 0;
+    for (; taken < PASS_PARCELS_MAX && skn_inbox_take(actor->inbox, &parcel);
+         taken++)
+        sort_parcel(actor, &parcel);
+    return taken == PASS_PARCELS_MAX;
+}
+
+/* The next parcel of `queue`: one that waits there, or the first of its kind
+ * that comes out of the inbox. */
 static bool
-take_pass(skn_actor_t *actor, skn_inbox_t *inbox)
+next_parcel(skn_actor_t *actor, skn_queue_t *queue, skn_parcel_t *parcel)
+{
+    if (skn_queue_take(queue, parcel))
+        return true;
+    while (skn_inbox_take(actor->inbox, parcel)) {
+        if (queue_of(actor, parcel) == queue)
+            return true;
+        sort_parcel(actor, parcel);
+    }
+    return false;
+}
+
+/* Handles at most one pass of `queue`; only answers are also handled while
+ * blocked. */
+static bool
+take_pass(skn_actor_t *actor, skn_queue_t *queue)
 {
     skn_parcel_t parcel;
     int taken = 0;
     while (taken < PASS_PARCELS_MAX &&
-           (actor->unsent == 0 || inbox == actor->answers) &&
-           actor->phase != SKN_PHASE_FAILED && skn_inbox_take(inbox, &parcel)) {
+           (actor->unsent == 0 || queue == &actor->answers) &&
+           actor->phase != SKN_PHASE_FAILED &&
+           next_parcel(actor, queue, &parcel)) {
         skn_error_t error = { 0 };
         skn_status_t status;
         if (taken++ == 0)
             actor->now_ns = skn_monotonic_ns();
         actor->moved = true;
         if (parcel.type == SKN_PARCEL_END)
-            status = take_end(actor, parcel.slot, &error);
+            status = skn_incoming_end(actor, parcel.slot, &error);
         else
             status = take_message(actor, &parcel, &error);
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    return taken == PASS_PARCELS_MAX;
+    skn_outgoing_flush(actor);
+    return taken == PASS_PARCELS_MAX || queue->count > 0;
 }
 
 bool
 skn_incoming_answers(skn_actor_t *actor)
 {
-    return take_pass(actor, actor->answers);
+    return take_pass(actor, &actor->answers);
 }
 
 bool
 skn_incoming_work(skn_actor_t *actor)
 {
-    return take_pass(actor, actor->work);
-}
-
-static void
-drop_inbox(skn_inbox_t *inbox)
-{
-    skn_parcel_t parcel;
-    while (inbox && skn_inbox_take(inbox, &parcel))
-        if (parcel.type == SKN_PARCEL_MESSAGE)
-            skn_payload_drop(parcel.pointer);
+    return take_pass(actor, &actor->work);
 }
 
 void
 skn_incoming_drop(skn_actor_t *actor)
 {
-    drop_inbox(actor->work);
-    drop_inbox(actor->answers);
+    skn_parcel_t parcel;
+    if (actor->inbox)
+        skn_inbox_look(actor->inbox);
+    while (skn_queue_take(&actor->work, &parcel) ||
+           skn_queue_take(&actor->answers, &parcel) ||
+           (actor->inbox && skn_inbox_take(actor->inbox, &parcel)))
+        drop_parcel(&parcel);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         skn_in_pipe_t *pipe = &actor->in_pipes[k];
         for (uint32_t s = 0; s < pipe->set_count; s++)

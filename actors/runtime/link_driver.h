@@ -6,7 +6,6 @@
 #ifndef ACTORS_RUNTIME_LINK_DRIVER_H
 #define ACTORS_RUNTIME_LINK_DRIVER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,13 +16,12 @@ typedef struct skn_system skn_system_t;
 typedef struct skn_links skn_links_t;
 
 typedef struct skn_link_driver {
-    /* Creates the links, before the edges of `system`, whose context they use;
-     * they are destroyed after the edges. NULL and a filled `error` on
-     * failure. */
+    /* Creates the links, before the edges of `system`; they are destroyed after
+     * the edges. NULL and a filled `error` on failure. */
     skn_links_t *(*make)(skn_system_t *system, skn_error_t *error);
     void (*destroy)(skn_links_t **links);
     /* Starts the thread; returns the result of pthread_create. */
-    int (*start)(skn_links_t *links, const pthread_attr_t *attributes);
+    int (*start)(skn_links_t *links);
     void (*join)(skn_links_t *links);
     bool (*has_thread)(const skn_links_t *links);
     /* Report that all actors of this node are ready, that all have ended, or

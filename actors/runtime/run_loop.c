@@ -27,6 +27,9 @@
 /* How long an actor produces before it checks its inboxes: about ten times the
  * cost of a check. */
 #define PRODUCE_NS 20000u
+/* A handler or hook that took less than this is expected to do so again: what
+ * it sends may be held. */
+#define QUICK_NS 2000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
@@ -71,6 +74,7 @@ skn_actor_fail(skn_actor_t *actor, const skn_error_t *error)
     skn_place_name(actor, &named);
     actor->phase = SKN_PHASE_FAILED;
     skn_actor_report(actor, SKN_PARCEL_FAILED, skn_error_copy(&named));
+    skn_system_alarm(actor->system);
 }
 
 skn_status_t
@@ -138,10 +142,10 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
 
 skn_status_t
 skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
-                 skn_histogram_t *latency, const void *message,
-                 skn_error_t *error)
+                 skn_in_pipe_t *pipe, const void *message, skn_error_t *error)
 {
     uint64_t begin_ns = actor->now_ns;
+    actor->holds = pipe && pipe->is_quick;
     actor->has_nothing = false;
     skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
                     begin_ns);
@@ -149,8 +153,12 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     status = skn_actor_leave(actor, status, error);
     uint64_t end_ns = skn_monotonic_ns();
     actor->now_ns = end_ns; /* the next message is taken now */
-    if (latency)
-        skn_histogram_add(latency, end_ns - begin_ns);
+    actor->holds = false;
+    skn_outgoing_flush_old(actor, end_ns);
+    if (pipe) {
+        pipe->is_quick = end_ns - begin_ns < QUICK_NS;
+        skn_histogram_add(&pipe->latency, end_ns - begin_ns);
+    }
     actor->counters.handling_ns += end_ns - begin_ns;
     if (actor->trace) {
         const void *traced = message;
@@ -169,24 +177,32 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     return status;
 }
 
-/* Runs a hook of the kind and accounts for its time; NULL does nothing. A timer
- * is traced by its name. */
+/* Runs a hook of the kind at `now_ns`, accounts for its time, and returns when
+ * it ended. A timer is traced by its name. */
+static uint64_t
+run_hook_at(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
+            const char *name, uint64_t now_ns)
+{
+    skn_error_t error = { 0 };
+    actor->now_ns = now_ns;
+    skn_place_enter(&actor->place, type, name, now_ns);
+    skn_status_t status = hook(actor, actor->state, &error);
+    status = skn_actor_leave(actor, status, &error);
+    uint64_t end_ns = skn_monotonic_ns();
+    actor->counters.handling_ns += end_ns - now_ns;
+    skn_trace_span(actor->trace, name, now_ns, end_ns, NULL, NULL);
+    if (status != SKN_OK)
+        skn_actor_fail(actor, &error);
+    return end_ns;
+}
+
+/* The same now; NULL does nothing. */
 static void
 run_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
          const char *name)
 {
-    skn_error_t error = { 0 };
-    if (!hook)
-        return;
-    actor->now_ns = skn_monotonic_ns();
-    skn_place_enter(&actor->place, type, name, actor->now_ns);
-    skn_status_t status = hook(actor, actor->state, &error);
-    status = skn_actor_leave(actor, status, &error);
-    uint64_t end_ns = skn_monotonic_ns();
-    actor->counters.handling_ns += end_ns - actor->now_ns;
-    skn_trace_span(actor->trace, name, actor->now_ns, end_ns, NULL, NULL);
-    if (status != SKN_OK)
-        skn_actor_fail(actor, &error);
+    if (hook)
+        (void)run_hook_at(actor, type, hook, name, skn_monotonic_ns());
 }
 
 /* Whether the actor takes no new work, because messages wait for credit or
@@ -454,30 +470,23 @@ begin(skn_actor_t *actor)
 }
 
 static void
-take_control(skn_actor_t *actor)
+take_orders(skn_actor_t *actor)
 {
     skn_parcel_t parcel;
-    skn_error_t error = { 0 };
-    while (skn_inbox_take(actor->control, &parcel)) {
-        if (parcel.type == SKN_PARCEL_CLOSE)
+    while (skn_inbox_take(actor->orders, &parcel)) {
+        if (parcel.type == SKN_PARCEL_CLOSE ||
+            parcel.type == SKN_PARCEL_FOREIGN)
             actor->closing = true;
-        assert(parcel.type != SKN_PARCEL_CLOCK ||
-               actor->clock_here_count < actor->clock_asked);
-        if (parcel.type == SKN_PARCEL_CLOCK)
-            actor->clock_here[actor->clock_here_count++] = parcel.pointer;
+        if (parcel.type == SKN_PARCEL_READ)
+            atomic_store(&actor->was_told_to_read, false);
         if (actor->phase == SKN_PHASE_FAILED)
             continue;
         if (parcel.type == SKN_PARCEL_START)
             begin(actor);
         actor->moved = actor->moved || parcel.type == SKN_PARCEL_START ||
-                       parcel.type == SKN_PARCEL_CREDIT ||
                        parcel.type == SKN_PARCEL_READ;
         if (parcel.type == SKN_PARCEL_STOP)
             actor->has_nothing = false; /* skn_actor_stop_wanted is true now */
-        if (parcel.type == SKN_PARCEL_CREDIT &&
-            skn_outgoing_credit(actor, parcel.slot, (uint32_t)parcel.number,
-                                &error) != SKN_OK)
-            skn_actor_fail(actor, &error);
     }
 }
 
@@ -531,9 +540,7 @@ count_wait(skn_actor_t *actor, bool blocked, uint64_t waited_ns)
 static void
 wait_for_parcels(skn_actor_t *actor)
 {
-    skn_inbox_t *inboxes[3] = { actor->control,
-                                is_alive(actor) ? actor->answers : NULL,
-                                can_work(actor) ? actor->work : NULL };
+    skn_inbox_t *inboxes[2] = { actor->orders, actor->inbox };
     skn_error_t error = { 0 };
     if (actor->phase < SKN_PHASE_FAILED &&
         skn_incoming_return_credit(actor, &error) != SKN_OK)
@@ -544,7 +551,7 @@ wait_for_parcels(skn_actor_t *actor)
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
     skn_inbox_wait(
-        inboxes, 3, -1,
+        inboxes, 2, -1,
         sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
     uint64_t end_ns = skn_monotonic_ns();
     if (actor->load)
@@ -559,15 +566,21 @@ may_produce(const skn_actor_t *actor)
            !actor->finished && !actor->has_nothing && actor->clock_count == 0;
 }
 
-/* Produces for a while before the inboxes are checked again: a check that finds
+/* Produces for a while before the inbox is checked again: a check that finds
  * nothing costs a system call, more than a small message does. */
 static void
 produce(skn_actor_t *actor)
 {
-    uint64_t end_ns = skn_monotonic_ns() + PRODUCE_NS;
-    do
-        run_hook(actor, SKN_PLACE_PRODUCE, actor->kind->produce, "produce");
-    while (may_produce(actor) && actor->now_ns < end_ns);
+    uint64_t now_ns = skn_monotonic_ns(), end_ns = now_ns + PRODUCE_NS;
+    do {
+        actor->holds = actor->is_quick;
+        now_ns = run_hook_at(actor, SKN_PLACE_PRODUCE, actor->kind->produce,
+                             "produce", now_ns);
+        actor->is_quick = now_ns - actor->now_ns < QUICK_NS;
+        actor->holds = false;
+        skn_outgoing_flush_old(actor, now_ns);
+    } while (may_produce(actor) && now_ns < end_ns);
+    skn_outgoing_flush(actor);
 }
 
 /* Whether a clock can be requested, or handled, now. */
@@ -583,8 +596,8 @@ clocks_to_answer(const skn_actor_t *actor)
 static bool
 do_something(skn_actor_t *actor)
 {
-    bool more =
-        is_alive(actor) && actor->answers && skn_incoming_answers(actor);
+    bool more = is_alive(actor) && actor->peer_edge_count > 0 &&
+                skn_incoming_answers(actor);
     if (!can_work(actor))
         return more;
     answer_clocks(actor);
@@ -595,7 +608,9 @@ do_something(skn_actor_t *actor)
         produce(actor);
         more = may_produce(actor);
     }
-    return more || (clocks_to_answer(actor) && goes_on(actor));
+    /* Answers came out of the inbox while work was looked for. */
+    bool has_answers = actor->answers.count > 0 && is_alive(actor);
+    return more || has_answers || (clocks_to_answer(actor) && goes_on(actor));
 }
 
 void
@@ -613,10 +628,11 @@ skn_actor_run(skn_actor_t *actor)
         skn_actor_report(actor, SKN_PARCEL_READY, NULL);
     }
     for (;;) {
-        take_control(actor);
+        take_orders(actor);
+        bool more = !can_work(actor) && skn_incoming_collect(actor);
         if (actor->closing)
             break;
-        bool more = do_something(actor);
+        more = do_something(actor) || more;
         advance(actor);
         if (!more)
             wait_for_parcels(actor);

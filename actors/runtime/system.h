@@ -29,6 +29,9 @@ void skn_system_destroy(skn_system_t **system);
 typedef void skn_system_tell_t(void *job, const char *line);
 skn_status_t skn_system_start(skn_system_t *system, skn_system_tell_t *tell,
                               void *job, skn_error_t *error);
+/* Whether the process exits although a system runs: its threads have stopped
+ * where they were, and it is not to be touched any more. */
+bool skn_systems_have_ended(void);
 /* Same as skn_topology_fd, _event, _stop, _wait. */
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
@@ -47,6 +50,9 @@ bool skn_system_stops(const skn_system_t *system);
 uint64_t skn_system_carried_ns(const skn_system_t *system);
 /* Same as skn_topology_busy_ns. Any thread. */
 uint64_t skn_system_busy_ns(const skn_system_t *system);
+/* The port `name` of this node; NULL and a filled `error`. */
+struct skn_port *skn_system_port(const skn_system_t *system, const char *name,
+                                 skn_error_t *error);
 skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
 /* Same as skn_topology_break, _cut. */
 void skn_system_break(skn_system_t *system);

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "actors/runtime/endings.h"
 #include "actors/runtime/link_driver.h"
+#include "actors/runtime/port.h"
 #include "actors/runtime/system.h"
 #include "actors/runtime/waiting.h"
 #include "actors/runtime/watchdog.h"
@@ -24,15 +26,6 @@
  * activations. */
 #define POOL_IDLE_BYTES_MAX ((size_t)256 << 20)
 #define STATE_ALIGN_BYTES 64u
-
-static skn_inbox_t *
-inbox_of(const skn_system_t *system, uint32_t number, skn_inbox_name_t which,
-         skn_error_t *error)
-{
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    skn_system_address(system, number, which, address);
-    return skn_inbox_open(system->context, address, error);
-}
 
 static skn_status_t
 allocate_actor(skn_actor_t *actor, skn_error_t *error)
@@ -52,28 +45,17 @@ allocate_actor(skn_actor_t *actor, skn_error_t *error)
 static skn_status_t
 build_actor(skn_system_t *system, uint32_t number, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
     skn_actor_t *actor = &system->actors[number];
     if (allocate_actor(actor, error) != SKN_OK)
         return SKN_NO_MEMORY;
-    actor->work = inbox_of(system, number, SKN_INBOX_WORK, error);
-    actor->control = inbox_of(system, number, SKN_INBOX_CONTROL, error);
-    if (actor->peer_edge_count > 0)
-        actor->answers = inbox_of(system, number, SKN_INBOX_ANSWERS, error);
-    skn_system_address(system, number, SKN_INBOX_CONTROL, address);
-    system->controls[number] = skn_outlet_open(system->context, address, error);
-    skn_system_address(system, 0, SKN_INBOX_HOST, address);
-    actor->host = skn_outlet_open(system->context, address, error);
-    if (!actor->work || !actor->control || !system->controls[number] ||
-        !actor->host || (actor->peer_edge_count > 0 && !actor->answers))
+    actor->inbox = skn_system_inbox(system, number, error);
+    actor->host =
+        skn_system_outlet(system, skn_system_host_number(system), error);
+    if (system->links)
+        actor->links =
+            skn_system_outlet(system, skn_system_links_number(system), error);
+    if (!actor->inbox || !actor->host || (system->links && !actor->links))
         return SKN_NO_MEMORY;
-    if (system->links) {
-        skn_system_address(system, system->actor_count, SKN_INBOX_WORK,
-                           address);
-        actor->links = skn_outlet_open(system->context, address, error);
-        if (!actor->links)
-            return SKN_NO_MEMORY;
-    }
     if (system->trace_file)
         actor->trace = skn_trace_new(error);
     return system->trace_file && !actor->trace ? SKN_NO_MEMORY : SKN_OK;
@@ -99,6 +81,33 @@ find_endings(skn_system_t *system, skn_error_t *error)
     return status;
 }
 
+static bool
+is_port(const skn_actor_t *actor)
+{
+    return actor->here && actor->kind == &skn_port_kind;
+}
+
+/* The descriptor `arrivals` is for a host that waits for the end. */
+static skn_status_t
+build_port(skn_system_t *system, skn_actor_t *actor, skn_error_t *error)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    if (system->arrivals < 0) {
+        system->arrivals = epoll_create1(EPOLL_CLOEXEC);
+        (void)epoll_ctl(system->arrivals, EPOLL_CTL_ADD,
+                        system->wake_descriptor, &event);
+    }
+    if (system->arrivals < 0 ||
+        epoll_ctl(system->arrivals, EPOLL_CTL_ADD,
+                  skn_inbox_descriptor(actor->inbox), &event) != 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot create the descriptor of port %s: %s",
+                        actor->wired->name, strerror(errno));
+    actor->port = skn_port_new(actor, error);
+    system->port_count += actor->port != NULL;
+    return actor->port ? SKN_OK : SKN_NO_MEMORY;
+}
+
 /* Creates inboxes, actors, edges and outlets; after a failure, what was created
  * stays for skn_system_unbuild. */
 static skn_status_t
@@ -106,7 +115,8 @@ build(skn_system_t *system, skn_error_t *error)
 {
     const skn_wiring_t *wiring = system->wiring;
     skn_status_t status;
-    system->inbox = inbox_of(system, 0, SKN_INBOX_HOST, error);
+    system->inbox =
+        skn_system_inbox(system, skn_system_host_number(system), error);
     if (!system->inbox)
         return SKN_NO_MEMORY;
     status = skn_system_allocate_edges(system, error);
@@ -122,6 +132,9 @@ build(skn_system_t *system, skn_error_t *error)
         status = skn_system_connect_pipe(system, &wiring->pipes[p], error);
     if (status == SKN_OK)
         status = find_endings(system, error);
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        if (is_port(&system->actors[k]))
+            status = build_port(system, &system->actors[k], error);
     if (status == SKN_OK) {
         system->watchdog = skn_watchdog_new(system, error);
         status = system->watchdog ? SKN_OK : SKN_NO_MEMORY;
@@ -132,6 +145,7 @@ build(skn_system_t *system, skn_error_t *error)
 static void
 unbuild_actor(skn_actor_t *actor)
 {
+    skn_port_destroy(&actor->port);
     skn_incoming_drop(actor);
     skn_outgoing_drop(actor);
     for (uint32_t k = 0; k < actor->outlet_count; k++)
@@ -140,9 +154,9 @@ unbuild_actor(skn_actor_t *actor)
     skn_outlet_close(&actor->links);
     for (uint32_t k = 0; k < actor->clock_here_count; k++)
         free(actor->clock_here[k]);
-    skn_inbox_close(&actor->work);
-    skn_inbox_close(&actor->answers);
-    skn_inbox_close(&actor->control);
+    skn_inbox_close(&actor->inbox);
+    free(actor->work.parcel);
+    free(actor->answers.parcel);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         free(actor->in_pipes[k].sets);
         free(actor->in_pipes[k].done);
@@ -153,7 +167,7 @@ unbuild_actor(skn_actor_t *actor)
     free(actor->in_pipes);
     free(actor->in_edges);
     free(actor->outlets);
-    free(actor->outlet_names);
+    free(actor->outlet_receivers);
     free(actor->state);
     skn_trace_destroy(&actor->trace);
 }
@@ -163,12 +177,9 @@ skn_system_unbuild(skn_system_t *system)
 {
     skn_watchdog_destroy(&system->watchdog);
     for (uint32_t k = 0; k < system->actor_count; k++)
-        if (system->controls[k])
-            skn_outlet_close(&system->controls[k]);
-    for (uint32_t k = 0; k < system->actor_count; k++)
         unbuild_actor(&system->actors[k]);
-    for (uint32_t k = 0; k < system->ports.outlet_count; k++)
-        skn_outlet_close(&system->ports.outlets[k]);
+    for (uint32_t k = 0; k < system->crossings.outlet_count; k++)
+        skn_outlet_close(&system->crossings.outlets[k]);
     if (system->links)
         system->wiring->link_driver->destroy(&system->links);
     /* Pools come last: messages of one actor waited in the inboxes of
@@ -178,31 +189,31 @@ skn_system_unbuild(skn_system_t *system)
         skn_scratch_destroy(&system->actors[k].scratch);
     }
     skn_inbox_close(&system->inbox);
-    if (system->context_is_ours)
-        skn_context_destroy(&system->context);
     if (system->wake_descriptor >= 0)
         close(system->wake_descriptor);
+    if (system->arrivals >= 0)
+        close(system->arrivals);
     if (system->trace_file)
         fclose(system->trace_file);
     skn_placement_destroy(&system->placement);
-    free(system->ports.exports);
-    free(system->ports.imports);
-    free(system->ports.landings);
-    free(system->ports.outlets);
-    free(system->ports.outlet_names);
-    free(system->ports.port_of_edge);
+    free(system->crossings.exports);
+    free(system->crossings.imports);
+    free(system->crossings.landings);
+    free(system->crossings.outlets);
+    free(system->crossings.outlet_receivers);
+    free(system->crossings.crossing_of_edge);
     free(system->loads);
     free(system->units);
-    free(system->controls);
     free(system->actors);
     free(system->misuses);
     free(system->threads);
 }
 
-/* An upper bound on sockets: for each actor three inboxes and an outlet to and
- * from the host; two for each pair of actors that a pipe joins, or three with
- * the link driver between them; and the host's inbox, the link driver's, and
- * the watchdog's outlet. */
+/* An upper bound on sockets: for each actor an inbox, an outlet to the host,
+ * one to and one from the link driver, and the two ends of its orders; two for
+ * each pair of actors that a pipe joins, or three with the link driver between
+ * them; and the host's inbox, the link driver's with two outlets, and the
+ * watchdog's. */
 static uint32_t
 socket_bound(const skn_wiring_t *wiring)
 {
@@ -212,7 +223,7 @@ socket_bound(const skn_wiring_t *wiring)
                  (wiring->pipes[p].pattern == SKN_PATTERN_ONE
                       ? 1
                       : wiring->pipes[p].to_count);
-    uint64_t sockets = 3 + 6 * (uint64_t)wiring->actor_count + 3 * edges;
+    uint64_t sockets = 5 + 6 * (uint64_t)wiring->actor_count + 3 * edges;
     return sockets < UINT32_MAX ? (uint32_t)sockets : UINT32_MAX;
 }
 
@@ -237,12 +248,11 @@ allocate(skn_system_t *system, skn_error_t *error)
     uint32_t count = wiring->actor_count;
     system->actors = skn_system_array(count, sizeof(skn_actor_t), error);
     system->misuses = skn_system_array(count, sizeof(skn_error_t), error);
-    system->threads = skn_system_array(count, sizeof(pthread_t), error);
+    system->threads = skn_system_array(count, sizeof(skn_thread_t *), error);
     system->units = skn_system_array(count, sizeof(int32_t), error);
-    system->controls = skn_system_array(count, sizeof(skn_outlet_t *), error);
     system->loads = skn_system_array(count, sizeof(skn_load_t), error);
     if (!system->actors || !system->misuses || !system->threads ||
-        !system->units || !system->controls || !system->loads)
+        !system->units || !system->loads)
         return SKN_NO_MEMORY;
     for (uint32_t k = 0; k < count; k++) {
         skn_actor_t *actor = &system->actors[k];
@@ -289,25 +299,24 @@ acquire(skn_system_t *system, skn_error_t *error)
         skn_placement_plan(system->placement, system->wiring,
                            system->options.node, system->units);
     }
-    system->context_is_ours = !system->options.zmq_context;
-    system->context = system->context_is_ours
-                          ? skn_context_new(socket_bound(system->wiring), error)
-                          : system->options.zmq_context;
-    return system->context ? SKN_OK : SKN_NO_MEMORY;
+    return skn_pipes_reserve(socket_bound(system->wiring), error);
 }
 
 skn_system_t *
 skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
                skn_error_t *error)
 {
+    static _Atomic uint64_t systems;
     skn_system_t *system = calloc(1, sizeof(*system));
     if (!system) {
         skn_fail(error, SKN_NO_MEMORY, "no memory for a system of actors");
         return NULL;
     }
     system->wiring = wiring;
+    system->serial = atomic_fetch_add(&systems, 1);
     system->patience_ns = SKN_WAITING_PATIENCE_NS;
     system->last_event = &system->first_event;
+    system->arrivals = -1;
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)
         system->options = *options;

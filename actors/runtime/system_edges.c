@@ -1,18 +1,20 @@
-/* system_edges.c - creates the edges of a system: its outlets, slots and ports.
+/* system_edges.c - creates the edges of a system: outlets, slots, crossings.
  *
- *     sender                                     receiver
- *     out_pipe ─ out_edge ── work outlet ──────▶ work inbox ─ in_edge ─ in_pipe
- *                   ▲        (peer pipes: answers inbox)         │
- *     control inbox ◀──────────── control outlet ── credit ──────┘
+ *     sender                                   receiver
+ *     out_pipe ─ out_edge ── outlet ─────────▶ inbox ─ in_edge ─ in_pipe
+ *                   ▲                                     │
+ *                 inbox ◀───────────── outlet ── credit ──┘
  * The end of an edge on another node is made there; here the link driver's
- * inbox replaces it, and a port determines what the driver does with the parcel
- * (ports.h). All this is made by the host's thread before the actors' threads
- * start.  SPDX-License-Identifier: Apache-2.0 */
+ * inbox replaces it, and a crossing determines what the driver does with the
+ * parcel (crossings.h). All this is made by the host's thread before the
+ * actors' threads start.  SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/runtime/port.h"
 #include "actors/runtime/system_internal.h"
 
 void *
@@ -25,13 +27,32 @@ skn_system_array(size_t count, size_t item_bytes, skn_error_t *error)
     return array;
 }
 
-void
-skn_system_address(const skn_system_t *system, uint32_t number,
-                   skn_inbox_name_t which, char *address)
+/* The sockets of a system that was destroyed close a moment later: the serial
+ * number never comes again, as a pointer would. */
+static void
+address_of(const skn_system_t *system, uint32_t number, char *address)
 {
-    /* The pointer distinguishes two systems in one context. */
-    (void)snprintf(address, SKN_INBOX_ADDRESS_BYTES, "inproc://skein-%p/%u/%d",
-                   (const void *)system, number, (int)which);
+    (void)snprintf(address, SKN_INBOX_ADDRESS_BYTES,
+                   "inproc://skein-%" PRIu64 "/%" PRIu32, system->serial,
+                   number);
+}
+
+skn_inbox_t *
+skn_system_inbox(const skn_system_t *system, uint32_t number,
+                 skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    address_of(system, number, address);
+    return skn_inbox_open(address, error);
+}
+
+skn_outlet_t *
+skn_system_outlet(const skn_system_t *system, uint32_t number,
+                  skn_error_t *error)
+{
+    char address[SKN_INBOX_ADDRESS_BYTES];
+    address_of(system, number, address);
+    return skn_outlet_open(address, error);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -67,9 +88,9 @@ count_pipe(skn_system_t *system, const skn_wired_pipe_t *pipe)
             skn_actor_t *to = &system->actors[pipe->to[t]];
             to->in_edge_count++;
             to->peer_edge_count += pipe->peer;
-            system->ports.edge_count++;
-            system->ports.export_count += from->here && !to->here;
-            system->ports.import_count += !from->here && to->here;
+            system->crossings.edge_count++;
+            system->crossings.export_count += from->here && !to->here;
+            system->crossings.import_count += !from->here && to->here;
         }
     }
     for (uint32_t t = 0; t < pipe->to_count; t++)
@@ -90,34 +111,39 @@ allocate_actor_edges(skn_actor_t *actor, skn_error_t *error)
     actor->in_edges =
         skn_system_array(actor->in_edge_count, sizeof(skn_in_edge_t), error);
     actor->outlets = skn_system_array(edges, sizeof(skn_outlet_t *), error);
-    actor->outlet_names = skn_system_array(edges, sizeof(uint64_t), error);
+    actor->outlet_receivers = skn_system_array(edges, sizeof(uint32_t), error);
     bool complete = actor->out_pipes && actor->out_edges && actor->in_pipes &&
-                    actor->in_edges && actor->outlets && actor->outlet_names;
+                    actor->in_edges && actor->outlets &&
+                    actor->outlet_receivers;
     actor->out_pipe_count = actor->out_edge_count = 0;
     actor->in_pipe_count = actor->in_edge_count = 0;
     return complete ? SKN_OK : SKN_NO_MEMORY;
 }
 
 static skn_status_t
-allocate_ports(skn_ports_t *ports, skn_error_t *error)
+allocate_crossings(skn_crossings_t *crossings, skn_error_t *error)
 {
-    size_t ends = (size_t)ports->export_count + ports->import_count;
-    ports->exports =
-        skn_system_array(ports->export_count, sizeof(skn_export_t), error);
-    ports->imports =
-        skn_system_array(ports->import_count, sizeof(skn_import_t), error);
-    ports->landings =
-        skn_system_array(ports->import_count, sizeof(skn_landing_t), error);
-    ports->outlets = skn_system_array(ends, sizeof(skn_outlet_t *), error);
-    ports->outlet_names = skn_system_array(ends, sizeof(uint64_t), error);
-    ports->port_of_edge =
-        skn_system_array(ports->edge_count, sizeof(uint32_t), error);
-    if (!ports->exports || !ports->imports || !ports->landings ||
-        !ports->outlets || !ports->outlet_names || !ports->port_of_edge)
+    size_t ends = (size_t)crossings->export_count + crossings->import_count;
+    crossings->exports =
+        skn_system_array(crossings->export_count, sizeof(skn_export_t), error);
+    crossings->imports =
+        skn_system_array(crossings->import_count, sizeof(skn_import_t), error);
+    crossings->landings =
+        skn_system_array(crossings->import_count, sizeof(skn_landing_t), error);
+    crossings->outlets = skn_system_array(ends, sizeof(skn_outlet_t *), error);
+    crossings->outlet_receivers =
+        skn_system_array(ends, sizeof(uint32_t), error);
+    crossings->crossing_of_edge =
+        skn_system_array(crossings->edge_count, sizeof(uint32_t), error);
+    if (!crossings->exports || !crossings->imports || !crossings->landings ||
+        !crossings->outlets || !crossings->outlet_receivers ||
+        !crossings->crossing_of_edge)
         return SKN_NO_MEMORY;
-    memset(ports->port_of_edge, 0xff, ports->edge_count * sizeof(uint32_t));
-    ports->import_room = ports->import_count;
-    ports->export_count = ports->import_count = ports->edge_count = 0;
+    memset(crossings->crossing_of_edge, 0xff,
+           crossings->edge_count * sizeof(uint32_t));
+    crossings->import_room = crossings->import_count;
+    crossings->export_count = crossings->import_count = crossings->edge_count =
+        0;
     return SKN_OK;
 }
 
@@ -133,7 +159,7 @@ skn_system_allocate_edges(skn_system_t *system, skn_error_t *error)
     for (uint32_t k = 0; k < system->actor_count; k++)
         if (allocate_actor_edges(&system->actors[k], error) != SKN_OK)
             status = SKN_NO_MEMORY;
-    if (allocate_ports(&system->ports, error) != SKN_OK)
+    if (allocate_crossings(&system->crossings, error) != SKN_OK)
         status = SKN_NO_MEMORY;
     return status;
 }
@@ -143,19 +169,15 @@ skn_system_allocate_edges(skn_system_t *system, skn_error_t *error)
 /* The outlet to an inbox: the one in the list, or a new one, for which the list
  * has room. */
 static skn_outlet_t *
-outlet_in(skn_system_t *system, uint32_t number, skn_inbox_name_t which,
-          skn_outlet_t **outlets, uint64_t *names, uint32_t *count,
-          skn_error_t *error)
+outlet_in(skn_system_t *system, uint32_t number, skn_outlet_t **outlets,
+          uint32_t *receivers, uint32_t *count, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    uint64_t name = (uint64_t)number << 2 | which;
     for (uint32_t k = 0; k < *count; k++)
-        if (names[k] == name)
+        if (receivers[k] == number)
             return outlets[k];
-    skn_system_address(system, number, which, address);
-    skn_outlet_t *outlet = skn_outlet_open(system->context, address, error);
+    skn_outlet_t *outlet = skn_system_outlet(system, number, error);
     if (outlet) {
-        names[*count] = name;
+        receivers[*count] = number;
         outlets[(*count)++] = outlet;
     }
     return outlet;
@@ -163,25 +185,19 @@ outlet_in(skn_system_t *system, uint32_t number, skn_inbox_name_t which,
 
 static skn_outlet_t *
 outlet_of_actor(skn_system_t *system, skn_actor_t *actor, uint32_t number,
-                skn_inbox_name_t which, skn_error_t *error)
+                skn_error_t *error)
 {
-    return outlet_in(system, number, which, actor->outlets, actor->outlet_names,
+    return outlet_in(system, number, actor->outlets, actor->outlet_receivers,
                      &actor->outlet_count, error);
 }
 
 static skn_outlet_t *
-outlet_of_ports(skn_system_t *system, uint32_t number, skn_inbox_name_t which,
-                skn_error_t *error)
+outlet_of_crossings(skn_system_t *system, uint32_t number, skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    return outlet_in(system, number, which, ports->outlets, ports->outlet_names,
-                     &ports->outlet_count, error);
-}
-
-static skn_inbox_name_t
-inbox_for(const skn_wired_pipe_t *pipe)
-{
-    return pipe->peer ? SKN_INBOX_ANSWERS : SKN_INBOX_WORK;
+    skn_crossings_t *crossings = &system->crossings;
+    return outlet_in(system, number, crossings->outlets,
+                     crossings->outlet_receivers, &crossings->outlet_count,
+                     error);
 }
 
 /* --- one edge ------------------------------------------------------------ */
@@ -201,19 +217,18 @@ static skn_status_t
 make_export(skn_system_t *system, const joint_t *joint, uint32_t slot,
             skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    skn_outlet_t *control =
-        outlet_of_ports(system, joint->sender, SKN_INBOX_CONTROL, error);
-    if (!control)
+    skn_crossings_t *crossings = &system->crossings;
+    skn_outlet_t *back = outlet_of_crossings(system, joint->sender, error);
+    if (!back)
         return SKN_NO_MEMORY;
-    assert(joint->edge < ports->edge_count);
-    ports->port_of_edge[joint->edge] = ports->export_count;
-    ports->exports[ports->export_count++] = (skn_export_t){
+    assert(joint->edge < crossings->edge_count);
+    crossings->crossing_of_edge[joint->edge] = crossings->export_count;
+    crossings->exports[crossings->export_count++] = (skn_export_t){
         .edge = joint->edge,
         .node = node_of(system, joint->receiver),
         .slot = slot,
         .pipe = joint->pipe,
-        .control = control,
+        .back = back,
     };
     return SKN_OK;
 }
@@ -226,16 +241,13 @@ make_out_edge(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
     skn_out_edge_t *edge = &from->out_edges[from->out_edge_count];
     *edge = (skn_out_edge_t){
         .receiver = joint->receiver,
-        .slot = joint->in ? in_slot : system->ports.export_count,
+        .slot = joint->in ? in_slot : system->crossings.export_count,
         .credit = joint->pipe->credit,
         .id = joint->edge,
     };
-    if (joint->in)
-        edge->work = outlet_of_actor(system, from, joint->receiver,
-                                     inbox_for(joint->pipe), error);
-    else
-        edge->work = outlet_of_actor(system, from, system->actor_count,
-                                     SKN_INBOX_WORK, error);
+    edge->work = outlet_of_actor(
+        system, from,
+        joint->in ? joint->receiver : skn_system_links_number(system), error);
     if (!edge->work)
         return SKN_NO_MEMORY;
     if (!joint->in &&
@@ -253,27 +265,26 @@ static skn_status_t
 make_landing(skn_system_t *system, const joint_t *joint, uint32_t in_slot,
              uint32_t *number, skn_error_t *error)
 {
-    skn_ports_t *ports = &system->ports;
-    uint32_t *port = &ports->port_of_edge[joint->edge];
-    skn_outlet_t *inbox =
-        outlet_of_ports(system, joint->receiver, inbox_for(joint->pipe), error);
+    skn_crossings_t *crossings = &system->crossings;
+    uint32_t *crossing = &crossings->crossing_of_edge[joint->edge];
+    skn_outlet_t *inbox = outlet_of_crossings(system, joint->receiver, error);
     if (!inbox)
         return SKN_NO_MEMORY;
-    if (*port == SKN_PORT_NONE) {
-        assert(ports->import_count < ports->import_room);
-        *port = ports->import_count;
-        ports->imports[ports->import_count++] = (skn_import_t){
+    if (*crossing == SKN_CROSSING_NONE) {
+        assert(crossings->import_count < crossings->import_room);
+        *crossing = crossings->import_count;
+        crossings->imports[crossings->import_count++] = (skn_import_t){
             .edge = joint->edge,
             .node = node_of(system, joint->sender),
-            .first_landing = SKN_PORT_NONE,
+            .first_landing = SKN_CROSSING_NONE,
             .pipe = joint->pipe,
         };
     }
-    skn_import_t *import = &ports->imports[*port];
-    assert(*port < ports->import_count && import->edge == joint->edge);
-    *number = ports->landing_count++;
-    ports->landings[*number] = (skn_landing_t){
-        .import = *port,
+    skn_import_t *import = &crossings->imports[*crossing];
+    assert(*crossing < crossings->import_count && import->edge == joint->edge);
+    *number = crossings->landing_count++;
+    crossings->landings[*number] = (skn_landing_t){
+        .import = *crossing,
         .next = import->first_landing,
         .slot = in_slot,
         .inbox = inbox,
@@ -298,13 +309,12 @@ make_in_edge(skn_system_t *system, const joint_t *joint, uint32_t out_slot,
         .id = joint->edge,
     };
     if (joint->out)
-        edge->control = outlet_of_actor(system, to, joint->sender,
-                                        SKN_INBOX_CONTROL, error);
+        edge->back = outlet_of_actor(system, to, joint->sender, error);
     else if (make_landing(system, joint, to->in_edge_count, &edge->out_slot,
                           error) == SKN_OK)
-        edge->control = outlet_of_actor(system, to, system->actor_count,
-                                        SKN_INBOX_WORK, error);
-    if (!edge->control)
+        edge->back =
+            outlet_of_actor(system, to, skn_system_links_number(system), error);
+    if (!edge->back)
         return SKN_NO_MEMORY;
     joint->in->sender_count++;
     to->in_edge_count++;
@@ -335,6 +345,8 @@ static const skn_handler_t *
 handler_for(const skn_kind_t *kind, const skn_schema_t *schema)
 {
     const skn_handler_t *handler = kind->handlers;
+    if (kind == &skn_port_kind)
+        return NULL; /* the host takes it */
     while (handler->schema && handler->schema->id != schema->id)
         handler++;
     assert(handler->schema); /* the spec has checked it */
@@ -398,7 +410,7 @@ connect_receiver(skn_system_t *system, const skn_wired_pipe_t *pipe, uint32_t t,
         bool is_shared =
             broadcast && !first_here && node_of(system, pipe->from[f]) != node;
         if (!is_shared)
-            *shared = system->ports.edge_count++;
+            *shared = system->crossings.edge_count++;
         joint_t joint = { pipe,    pipe->from[f], pipe->to[t],
                           *shared, NULL,          to->here ? in : NULL };
         if (from->here) {

@@ -9,7 +9,7 @@
 
 #include "actors/runtime/actor.h"
 #include "actors/runtime/placement.h"
-#include "actors/runtime/ports.h"
+#include "actors/runtime/crossings.h"
 #include "actors/runtime/system.h"
 
 typedef struct skn_event {
@@ -19,26 +19,17 @@ typedef struct skn_event {
                   * driver */
 } skn_event_t;
 
-typedef enum skn_inbox_name {
-    SKN_INBOX_WORK,
-    SKN_INBOX_ANSWERS,
-    SKN_INBOX_CONTROL,
-    SKN_INBOX_HOST
-} skn_inbox_name_t;
-
 struct skn_system {
     const skn_wiring_t *wiring;
     skn_start_options_t options;
     skn_placement_t *placement;
-    int32_t *units; /* [actor_count] */
-    void *context;
-    bool context_is_ours;
-    skn_inbox_t *inbox;      /* reports of the actors */
-    skn_outlet_t **controls; /* [actor_count] */
+    int32_t *units;     /* [actor_count] */
+    uint64_t serial;    /* its number in the process, for addresses */
+    skn_inbox_t *inbox; /* reports of the actors */
     skn_actor_t *actors;
-    skn_error_t *misuses; /* [actor_count] skn_actor_t.misuse */
-    pthread_t *threads;
-    skn_load_t *loads; /* [load_count] one for each core of this node */
+    skn_error_t *misuses;   /* [actor_count] skn_actor_t.misuse */
+    skn_thread_t **threads; /* [actor_count] NULL: the actor has none */
+    skn_load_t *loads;      /* [load_count] one for each core of this node */
     uint32_t load_count;
     pthread_barrier_t left;  /* all threads, between their loops and closes */
     bool has_barrier;        /* `left` was initialised */
@@ -49,10 +40,12 @@ struct skn_system {
     uint32_t actor_count, thread_count;
     uint32_t node_count, here_count; /* here_count: actors of this node, with
                                       * threads */
-    skn_ports_t ports;               /* edges to and from other nodes */
+    skn_crossings_t crossings;       /* edges to and from other nodes */
     struct skn_links *links;         /* NULL: the only node */
     uint32_t ready_count, ended_count;
     int wake_descriptor;
+    int arrivals; /* epoll of that and the ports' inboxes; -1: no ports */
+    uint32_t port_count;
     atomic_bool stop_wanted;  /* another thread may set it */
     atomic_uint saves_wanted; /* how many the host has requested */
     /* When links to other nodes last carried more than clocks and credit, by
@@ -75,6 +68,9 @@ void skn_system_unbuild(skn_system_t *system);
 /* system_run.c: reports that the calling thread, one of the system's, only has
  * to return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);
+/* system_run.c: wakes the threads of the host that use ports, after a failure
+ * was reported. */
+void skn_system_alarm(const skn_system_t *system);
 /* system_run.c: count an event that an actor sends; report whether there are so
  * many that actors should wait before they send more. An actor that is about to
  * wait calls the second one. */
@@ -84,11 +80,22 @@ bool skn_system_has_many_events(skn_system_t *system);
 /* Allocates `count` zeroed items; NULL and a filled `error` if memory is
  * short. */
 void *skn_system_array(size_t count, size_t item_bytes, skn_error_t *error);
-/* Writes the address of an inbox of actor `number` into `address`, which has
- * SKN_INBOX_ADDRESS_BYTES. The link driver's number is one past the last
- * actor's. */
-void skn_system_address(const skn_system_t *system, uint32_t number,
-                        skn_inbox_name_t which, char *address);
+/* Opens the inbox of actor `number`, or an outlet to it. The link driver's
+ * number is one past the last actor's, and the host's is the next. */
+skn_inbox_t *skn_system_inbox(const skn_system_t *system, uint32_t number,
+                              skn_error_t *error);
+skn_outlet_t *skn_system_outlet(const skn_system_t *system, uint32_t number,
+                                skn_error_t *error);
+static inline uint32_t
+skn_system_links_number(const skn_system_t *system)
+{
+    return system->actor_count;
+}
+static inline uint32_t
+skn_system_host_number(const skn_system_t *system)
+{
+    return system->actor_count + 1;
+}
 
 /* system_edges.c: allocates the edges of all actors, then connects one pipe
  * after another, in the order of the wiring. */

@@ -1,7 +1,7 @@
 /* system_run.c - the host's side of a run: threads, readiness, events, the end.
  *
- * This file owns: the context (unless the host supplied one), the threads, and
- * the host's inbox. The pipes are made in system_build.c.
+ * This file owns: the threads and the host's inbox. The pipes are made in
+ * system_build.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system.h"
 
@@ -14,14 +14,11 @@
 
 #include "actors/runtime/crash.h"
 #include "actors/runtime/link_driver.h"
+#include "actors/runtime/port.h"
 #include "actors/runtime/reporting.h"
 #include "actors/runtime/system_internal.h"
 #include "actors/runtime/watchdog.h"
 #include "transport/socket/clock.h"
-#include "transport/socket/thread_start.h"
-
-/* The stack of an actor's thread: handlers keep their arrays in the state. */
-#define STACK_BYTES ((size_t)1 << 20)
 
 static void
 wake(const skn_system_t *system)
@@ -38,8 +35,24 @@ tell_all(skn_system_t *system, skn_parcel_type_t type)
      * takes the parcel: close_all's barrier depends on it. */
     skn_parcel_t parcel = { .type = type, .pointer = system };
     for (uint32_t k = 0; k < system->actor_count; k++)
-        if (system->controls[k])
-            (void)skn_outlet_put(system->controls[k], &parcel, NULL);
+        if (system->threads[k] &&
+            (type != SKN_PARCEL_READ ||
+             !atomic_exchange(&system->actors[k].was_told_to_read, true)))
+            skn_thread_order(system->threads[k], &parcel);
+}
+
+static void
+for_each_port(const skn_system_t *system, void (*act)(skn_port_t *port))
+{
+    for (uint32_t k = 0; k < system->actor_count && system->port_count > 0; k++)
+        if (system->actors[k].port)
+            act(system->actors[k].port);
+}
+
+void
+skn_system_alarm(const skn_system_t *system)
+{
+    for_each_port(system, skn_port_alarm);
 }
 
 static void
@@ -48,6 +61,7 @@ close_all(skn_system_t *system)
     if (system->closing)
         return;
     system->closing = true;
+    for_each_port(system, skn_port_close);
     /* No actor closes before all have left their handlers: after a failure an
      * output shard may still compute with the rows that its updater lends. */
     if (system->thread_count > 0)
@@ -163,11 +177,13 @@ uncount_event(skn_system_t *system)
         tell_all(system, SKN_PARCEL_READ);
 }
 
-/* From now on the host reads no events until the run has ended. */
+/* From now on the host reads no events, and takes no messages from ports, until
+ * the run has ended. */
 static void
-lift_event_bound(skn_system_t *system)
+lift_bounds(skn_system_t *system)
 {
     atomic_store(&system->waits, true);
+    for_each_port(system, skn_port_lift_bound);
     if (atomic_exchange(&system->events_awaited, false))
         tell_all(system, SKN_PARCEL_READ);
 }
@@ -217,6 +233,7 @@ static void
 stop_all(skn_system_t *system)
 {
     system->stop_told = true;
+    for_each_port(system, skn_port_finish);
     tell_all(system, SKN_PARCEL_STOP);
     if (system->links)
         system->wiring->link_driver->stop(system->links);
@@ -230,10 +247,15 @@ pump(skn_system_t *system, int timeout_ms)
 {
     skn_parcel_t parcel;
     uint64_t count;
+    bool keeps = system->port_count > 0 && atomic_load(&system->waits);
     if (timeout_ms != 0)
-        skn_inbox_wait(&system->inbox, 1, system->wake_descriptor, timeout_ms);
+        skn_inbox_wait(&system->inbox, 1,
+                       keeps ? system->arrivals : system->wake_descriptor,
+                       timeout_ms);
     ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
     (void)bytes; /* an empty counter is fine: the read does not block */
+    if (keeps)
+        for_each_port(system, skn_port_pump);
     while (skn_inbox_take(system->inbox, &parcel))
         take_parcel(system, &parcel);
     if (atomic_load(&system->stop_wanted) && !system->stop_told)
@@ -272,13 +294,14 @@ warn_absent(skn_actor_t *actor)
     skn_actor_warn(actor, text, "these actors run on the cores that exist");
 }
 
-static void *
-thread_main(void *thread_argument)
+static void
+thread_main(skn_inbox_t *orders, void *argument)
 {
-    skn_actor_t *actor = thread_argument;
+    skn_actor_t *actor = argument;
     skn_system_t *system = actor->system;
     skn_error_t error = { 0 };
     skn_crash_thread_t crash;
+    actor->orders = orders;
     skn_crash_enter(&crash, actor, NULL);
     if (skn_placement_bind(system->placement, system->units[actor->number],
                            actor->wired->name, actor->wired->nice,
@@ -293,7 +316,6 @@ thread_main(void *thread_argument)
         skn_actor_close(actor);
     skn_crash_leave(&crash);
     skn_system_leave(system);
-    return NULL;
 }
 
 void
@@ -306,38 +328,30 @@ skn_system_leave(skn_system_t *system)
 static skn_status_t
 start_threads(skn_system_t *system, skn_error_t *error)
 {
-    pthread_attr_t attributes;
-    const char *whose = "the watchdog";
-    int refused = 0;
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-
-    for (uint32_t k = 0; k < system->actor_count && refused == 0; k++) {
-        if (!system->actors[k].here)
+    /* Beside those of the actors, the watchdog and the links. */
+    uint32_t wanted =
+        system->here_count - system->port_count + 1 + (system->links ? 1 : 0);
+    int code;
+    uint32_t granted = skn_threads_try(wanted, &code);
+    for (uint32_t k = 0; k < system->actor_count && code == 0; k++) {
+        if (!system->actors[k].here || system->actors[k].port)
             continue;
-        refused =
-            skn_thread_start(&system->threads[system->thread_count],
-                             &attributes, thread_main, &system->actors[k]);
-        if (refused == 0)
-            system->thread_count++;
-        else
-            whose = system->wiring->actors[k].name;
+        system->threads[k] =
+            skn_thread_new(thread_main, &system->actors[k], error);
+        if (!system->threads[k])
+            return SKN_NO_MEMORY;
+        system->thread_count++;
     }
-    if (refused == 0)
-        refused = skn_watchdog_start(system->watchdog, &attributes);
-    if (system->links && refused == 0) {
-        whose = "the links";
-        refused =
-            system->wiring->link_driver->start(system->links, &attributes);
-    }
-    (void)pthread_attr_destroy(&attributes);
-    if (refused != 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot start the thread of %s after those of %u of "
-                        "%u actors: %s",
-                        whose, system->thread_count, system->here_count,
-                        strerror(refused));
-    return SKN_OK;
+    if (code == 0)
+        code = skn_watchdog_start(system->watchdog);
+    if (code == 0 && system->links)
+        code = system->wiring->link_driver->start(system->links);
+    if (code == 0)
+        return SKN_OK;
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "the system grants %u of the %u threads that %u actors "
+                    "need: %s",
+                    granted, wanted, system->here_count, strerror(code));
 }
 
 static void
@@ -360,6 +374,11 @@ skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
 {
     system->begin_ns = skn_monotonic_ns();
     skn_status_t status = start_threads(system, error);
+    for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
+        if (system->actors[k].port) {
+            take_ready(system, k);
+            skn_port_pump(system->actors[k].port);
+        }
     while (status == SKN_OK && system->failure.status == SKN_OK &&
            system->ready_count < system->here_count) {
         pump(system, -1);
@@ -374,6 +393,33 @@ skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
     close_all(system);
     skn_status_t failure = skn_system_wait(system, error);
     return status != SKN_OK ? status : failure;
+}
+
+bool
+skn_systems_have_ended(void)
+{
+    return skn_pipes_have_ended();
+}
+
+skn_port_t *
+skn_system_port(const skn_system_t *system, const char *name,
+                skn_error_t *error)
+{
+    const skn_wiring_t *wiring = system->wiring;
+    for (uint32_t k = 0; k < system->actor_count; k++) {
+        const skn_wired_actor_t *wired = &wiring->actors[k];
+        if (strcmp(wired->name, name) != 0)
+            continue;
+        if (wired->kind != &skn_port_kind)
+            skn_fail(error, SKN_USAGE, "'%s' is not a port: its kind is '%s'",
+                     name, wired->kind->name);
+        else if (!system->actors[k].here)
+            skn_fail(error, SKN_USAGE, "port '%s' is on node '%s'", name,
+                     wiring->nodes[wired->node].name);
+        return system->actors[k].port;
+    }
+    skn_fail(error, SKN_USAGE, "the topology has no port '%s'", name);
+    return NULL;
 }
 
 int
@@ -540,12 +586,12 @@ write_trace(skn_system_t *system)
 skn_status_t
 skn_system_wait(skn_system_t *system, skn_error_t *error)
 {
-    lift_event_bound(system);
+    lift_bounds(system);
     while (!system->closing)
         pump(system, -1);
     if (!system->joined) {
-        for (uint32_t k = 0; k < system->thread_count; k++)
-            (void)pthread_join(system->threads[k], NULL);
+        for (uint32_t k = 0; k < system->actor_count; k++)
+            skn_thread_end(&system->threads[k]);
         if (system->links)
             system->wiring->link_driver->join(system->links);
         skn_watchdog_stop(system->watchdog);
@@ -603,7 +649,7 @@ close_kept(skn_system_t *system)
 {
     uint32_t left = system->thread_count;
     for (uint32_t k = 0; k < system->actor_count && left > 0; k++) {
-        if (!system->actors[k].here)
+        if (!system->actors[k].here || system->actors[k].port)
             continue;
         left--;
         if (is_kept(&system->actors[k]))

@@ -187,7 +187,6 @@ thread_main(void *argument)
 skn_watchdog_t *
 skn_watchdog_new(skn_system_t *system, skn_error_t *error)
 {
-    char address[SKN_INBOX_ADDRESS_BYTES];
     pthread_condattr_t attributes;
     skn_watchdog_t *watchdog = skn_system_array(1, sizeof(*watchdog), error);
     if (!watchdog)
@@ -200,19 +199,19 @@ skn_watchdog_new(skn_system_t *system, skn_error_t *error)
     (void)pthread_condattr_destroy(&attributes);
     watchdog->reported =
         skn_system_array(system->actor_count, sizeof(reported_t), error);
-    skn_system_address(system, 0, SKN_INBOX_HOST, address);
     if (watchdog->reported)
-        watchdog->host = skn_outlet_open(system->context, address, error);
+        watchdog->host =
+            skn_system_outlet(system, skn_system_host_number(system), error);
     if (!watchdog->host)
         skn_watchdog_destroy(&watchdog);
     return watchdog;
 }
 
 int
-skn_watchdog_start(skn_watchdog_t *watchdog, const pthread_attr_t *attributes)
+skn_watchdog_start(skn_watchdog_t *watchdog)
 {
     int refused =
-        skn_thread_start(&watchdog->thread, attributes, thread_main, watchdog);
+        skn_thread_start(&watchdog->thread, NULL, thread_main, watchdog);
     watchdog->has_thread = refused == 0;
     if (watchdog->has_thread)
         (void)pthread_setname_np(watchdog->thread, "watchdog");

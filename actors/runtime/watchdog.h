@@ -19,8 +19,7 @@ typedef struct skn_watchdog skn_watchdog_t;
  * waits for an actor. */
 skn_watchdog_t *skn_watchdog_new(struct skn_system *system, skn_error_t *error);
 /* Returns an error number, 0 for none. */
-int skn_watchdog_start(skn_watchdog_t *watchdog,
-                       const pthread_attr_t *attributes);
+int skn_watchdog_start(skn_watchdog_t *watchdog);
 void skn_watchdog_stop(skn_watchdog_t *watchdog);
 void skn_watchdog_destroy(skn_watchdog_t **watchdog);
 

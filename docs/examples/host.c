@@ -1,7 +1,7 @@
 /* host.c - a program that runs a topology inside its own poll loop.
  *
- * The context, the loop and the signals are the host's: Skein makes its sockets
- * in the context that it is given, and hands out a descriptor to poll.
+ * The loop and the signals are the host's: Skein hands out a descriptor to
+ * poll.
  * cc host.c $(pkg-config --cflags --libs skein libczmq libzmq) -o host
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -94,12 +94,9 @@ main(void)
     own.sa_handler = on_interrupt;
     zsys_handler_set(NULL); /* CZMQ leaves the signals alone, too */
     (void)sigaction(SIGINT, &own, NULL);
-    void *context = zmq_ctx_new();
     zloop_t *loop = zloop_new();
-    skn_start_options_t start = SKN_ZERO;
-    start.zmq_context = context;
     skn_topology_t *topology = skn_topology_new(text, "host.c", kinds, &error);
-    if (topology && skn_topology_start(topology, &start, &error) == SKN_OK) {
+    if (topology && skn_topology_start(topology, NULL, &error) == SKN_OK) {
         zmq_pollitem_t item = { NULL, skn_topology_fd(topology), ZMQ_POLLIN,
                                 0 };
         (void)zloop_poller(loop, &item, on_event, topology);
@@ -110,7 +107,6 @@ main(void)
     if (topology)
         skn_topology_destroy(&topology);
     zloop_destroy(&loop);
-    (void)zmq_ctx_term(context);
     (void)sigaction(SIGINT, NULL, &now);
     puts(now.sa_handler == on_interrupt ? "SIGINT is still mine"
                                         : "SIGINT was taken");

@@ -9,7 +9,8 @@
  * weights are loaded, no moments. Every label is scored, so that the result is
  * exact, unless skn_predictor_index has built an index. After that a predictor
  * does not change: any number of threads may use it at once; each call has
- * memory of its own.
+ * memory of its own, which the predictor keeps for later ones. A slot lets a
+ * service replace its predictor under load.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_PREDICTOR_H
 #define SKEIN_PREDICTOR_H
@@ -36,8 +37,9 @@ typedef struct skn_predictor skn_predictor_t;
  * it is allocated). */
 SKN_API skn_predictor_t *skn_predictor_open(const char *path,
                                             skn_error_t *error);
-/* Frees, sets *predictor to NULL, which it may be already. No thread may be
- * using it. */
+/* Gives up one reference, the one of skn_predictor_open or of
+ * skn_predictor_slot_acquire, and sets *predictor to NULL, which it may be
+ * already. The last one frees the model. */
 SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 
 /* Lives as long as the predictor. */
@@ -127,6 +129,31 @@ SKN_API uint64_t skn_predictor_unknown(const skn_predictor_t *predictor,
  * does not have (true), or leaves such features out (false, the default). No
  * thread may use the predictor meanwhile. */
 SKN_API void skn_predictor_strict(skn_predictor_t *predictor, bool strict);
+
+/* Where the threads of a service find its current predictor, and where a reload
+ * puts the next one. SKN_ZERO is an empty slot. Caller's memory, which the two
+ * functions alone touch; an empty slot needs no cleaning up. A child made by
+ * fork() has a slot of its own with the same predictor. */
+typedef struct skn_predictor_slot {
+    skn_predictor_t *current;
+} skn_predictor_slot_t;
+
+/* Puts *predictor into the slot, takes over its reference and sets *predictor
+ * to NULL. The former predictor is closed: calls that hold it continue with it,
+ * and the last of them frees it. With `predictor` NULL the slot is empty
+ * afterwards. SKN_USAGE if the slot or *predictor is NULL (the open failed, for
+ * example); SKN_NO_MEMORY. After these the slot is as before. Any number of
+ * threads. */
+SKN_API skn_status_t skn_predictor_slot_store(skn_predictor_slot_t *slot,
+                                              skn_predictor_t **predictor,
+                                              skn_error_t *error);
+
+/* The current predictor, with a reference that the caller gives up with
+ * skn_predictor_close. It stays as it is until then, whatever is stored
+ * meanwhile. NULL and SKN_UNAVAILABLE if the slot is empty; NULL and SKN_USAGE
+ * if `slot` is NULL. Any number of threads. */
+SKN_API skn_predictor_t *skn_predictor_slot_acquire(skn_predictor_slot_t *slot,
+                                                    skn_error_t *error);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
 /* topology.h - loads a topology, starts its actors, and follows the run.
  *
  * A host program owns the process: Skein handles no signal unless requested
- * (skn_report_crashes), writes to no stream, and uses the host's ZeroMQ context
- * if it gives one.
+ * (skn_report_crashes) and writes to no stream. Its pipes are sockets in CZMQ's
+ * context of the process; a host that lets CZMQ handle signals calls zsys_init
+ * before the first topology starts.
  *
  *     skn_topology_t *topology = skn_topology_new(yaml, "inline", kinds, &e);
  *     skn_topology_start(topology, NULL, &e);
@@ -44,7 +45,6 @@ SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
 SKN_API void skn_topology_destroy(skn_topology_t **topology);
 
 typedef struct skn_start_options {
-    void *zmq_context;        /* the host's own; NULL: one is made */
     const char *trace_path;   /* Chrome trace written at the end; NULL: none */
     uint64_t trace_origin_ns; /* zero of the trace's times on the monotonic
                                * clock; 0: the start */

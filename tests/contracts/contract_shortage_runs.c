@@ -79,15 +79,18 @@ try_runs(const char *name, const char *const *list, size_t count)
     uint32_t forgiven = 0;
     memcpy(words, list, count * sizeof(*words));
     word_count = count;
-    cr_assert_not(shortage_try_one(&shortage, 0, false, &forgiven));
+    size_t descriptors = shortage_warm_up(&shortage);
+    cr_assert_not(
+        shortage_try_one(&shortage, 0, false, descriptors, &forgiven));
     uint64_t total = faults_disarm();
     cr_assert_gt(total, 100u);
     for (uint64_t k = 0; k < 120; k++) {
         uint64_t n = 1 + (k * total + k * k % total) / 120;
-        (void)shortage_try_one(&shortage, n, false, &forgiven);
+        (void)shortage_try_one(&shortage, n, false, descriptors, &forgiven);
     }
     for (uint64_t k = 1; k < 8; k++)
-        (void)shortage_try_one(&shortage, 1 + k * total / 8, true, &forgiven);
+        (void)shortage_try_one(&shortage, 1 + k * total / 8, true, descriptors,
+                               &forgiven);
 }
 
 Test(contract_shortage_runs, an_exact_run_ends_or_reports)

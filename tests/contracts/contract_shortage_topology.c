@@ -6,6 +6,8 @@
  * (YAML, JSON, hwloc) allocate their own memory, which never fails here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "tests/support/word_kinds.h"
 #include "topology/run/check.h"
 #include "topology/spec/draft.h"
+#include "topology/predict/batcher_internal.h"
 #include "topology/predict/evaluate.h"
 #include "topology/predict/join.h"
 #include "topology/predict/rank.h"
@@ -433,6 +436,74 @@ predict(skn_error_t *error)
     return status;
 }
 
+/* A call that waits in a batcher, on a thread of its own. */
+typedef struct waiting {
+    skn_batcher_t *batcher;
+    const skn_points_t *points;
+    skn_status_t status;
+    skn_error_t error;
+} waiting_t;
+
+static void *
+wait_in_batcher(void *argument)
+{
+    waiting_t *waiting = argument;
+    uint32_t label[5];
+    float score[5];
+    waiting->status = skn_batcher_best(waiting->batcher, waiting->points, 5,
+                                       label, score, &waiting->error);
+    return NULL;
+}
+
+/* Two calls are joined, as the batcher counts a third that never comes. */
+static skn_status_t
+predict_joined(skn_predictor_slot_t *slot, skn_error_t *error)
+{
+    static const size_t offset[] = { 0, 2 };
+    static const uint32_t feature[] = { 0, 4 };
+    static const float value[] = { 1, 0.5f };
+    uint32_t label[5];
+    float score[5];
+    skn_points_t points = { 1, offset, feature, value };
+    pthread_t thread;
+    waiting_t waiting = { .points = &points };
+    skn_batcher_t *batcher =
+        skn_batcher_new(slot, 2, SKN_BATCHER_WAIT_US_MAX, error);
+    if (!batcher)
+        return error->status;
+    waiting.batcher = batcher;
+    batcher->call_count++;
+    cr_assert_eq(pthread_create(&thread, NULL, wait_in_batcher, &waiting), 0);
+    for (uint32_t calls = 0; calls != 2;) {
+        (void)sched_yield();
+        (void)pthread_mutex_lock(&batcher->lock);
+        calls = batcher->call_count;
+        (void)pthread_mutex_unlock(&batcher->lock);
+    }
+    skn_status_t status =
+        skn_batcher_best(batcher, &points, 5, label, score, error);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    batcher->call_count--;
+    skn_batcher_destroy(&batcher);
+    if (status == SKN_OK)
+        *error = waiting.error;
+    return status == SKN_OK ? waiting.status : status;
+}
+
+static skn_status_t
+predict_in_batcher(skn_error_t *error)
+{
+    skn_predictor_slot_t slot = { 0 };
+    skn_predictor_t *predictor = skn_predictor_open(model.path, error);
+    if (!predictor)
+        return error->status;
+    skn_status_t status = skn_predictor_slot_store(&slot, &predictor, error);
+    if (status == SKN_OK)
+        status = predict_joined(&slot, error);
+    (void)skn_predictor_slot_store(&slot, NULL, NULL);
+    return status;
+}
+
 static skn_status_t
 evaluate(skn_error_t *error)
 {
@@ -477,5 +548,8 @@ CASE(networks_are_joined_or_it_is_told, join, SKN_OK, 4 * EXCERPT)
  * and older checkpoints that may stay. */
 CASE(a_ranker_is_fitted_or_it_is_told, rank_and_ask, SKN_OK, 4 * EXCERPT + 8)
 CASE(a_prediction_is_made_or_it_is_told, predict, SKN_OK, EXCERPT)
+/* Without memory for a batch its calls are predicted one by one. */
+CASE(a_joined_prediction_is_made_or_it_is_told, predict_in_batcher, SKN_OK,
+     EXCERPT + 6)
 /* And the propensities, whose set may be read without a cache. */
 CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 4)

@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/tiny.sh
+. "$(dirname "$0")/tiny.sh"
 
 check "make install works" cmake --install "$build" --prefix "$work/prefix" ||
     finish
@@ -20,6 +22,12 @@ check "wordcount is under 100 lines with its topology" \
 check "train.c has at most 60 lines" test "$(lines train.c)" -le 60
 head -c 20000 "$root/LICENSE" >text.txt
 ln -s "$work/prefix/share/skein/data/wnhyp/train.txt.zst" .
+# What service.c is asked, and the answers of the command.
+tiny_model
+check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
+tail -n +2 test.txt | cut -d ' ' -f 2- >requests
+"$skein" predict run requests --top 1 | cat -n | awk '{ print $1, $2 }' >answers
+cd "$work/examples" || exit 70
 
 c11=(gcc -std=c11)
 cxx17=(g++ -std=c++17 -x c++)
@@ -62,6 +70,34 @@ for language in c11 cxx17; do
         "$(printf '{"sum":%d} ' 0 1 3 6 10 15)SIGINT is still mine "
     check_match "$language: and prints where the time went" \
         '^counter .* 6 ' report
+    check "$language: ports.c builds" example "skein libczmq libzmq" ports.c \
+        -o ports
+    timeout 20 ./ports <text.txt >words
+    check_equal "$language: a program's lines go through an actor and back" \
+        "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
+
+    check "$language: service.c builds" example skein service.c -pthread \
+        -o service
+    rm -f input && mkfifo input
+    ./service "$work/run" <input >served 2>reloads &
+    service=$!
+    exec 9>input
+    head -n 100 "$work/requests" >&9
+    check "$language: it answers while its input is open" \
+        wait_until 300 sh -c '[ "$(cat served | wc -l)" -eq 100 ]'
+    kill -HUP $service
+    check "$language: it opens the model again" \
+        wait_until 300 grep -q '^reloaded' reloads
+    mv "$work/run" "$work/gone"
+    kill -HUP $service
+    check "$language: it keeps the model that it has" \
+        wait_until 300 grep -q '^the former model stays: .*/run' reloads
+    mv "$work/gone" "$work/run"
+    tail -n +101 "$work/requests" >&9
+    exec 9>&-
+    check "$language: it ends with its input" wait $service
+    check_equal "$language: and answers as the command does" \
+        "$(sort -n served)" "$(cat "$work/answers")"
 
     check "$language: train.c builds" example skein train.c -o train
     check "$language: it trains" timeout 120 ./train
@@ -70,6 +106,6 @@ for language in c11 cxx17; do
         "$(grep -Eo "$events" "$work/.check" | uniq | cut -d'"' -f4 |
             tr '\n' ' ')" \
         "start checkpoint stopped resume start checkpoint done label "
-    rm -rf ping_pong host wordcount/wordcount.so train run
+    rm -rf ping_pong host ports service wordcount/wordcount.so train run
 done
 finish

@@ -37,4 +37,14 @@ sed '/message: batch,/d' plan.yaml >less.yaml
 check_match "an actor that receives nothing is named, with the message" \
     "less.yaml:[0-9]+:[0-9]+: embedding.0 gets no 'batch'; a pipe with \
 .message: batch. must lead to it" out
+cat >ports.yaml <<'YAML'
+skein: 1
+topology:
+  name: ports
+  actors: [ { name: in, kind: port } ]
+YAML
+"$skein" run ports.yaml >out 2>&1
+check_equal "the command refuses a port" "$?" 64
+check_match "  and says whose messages it has" \
+    "ports.yaml has a port, 'in', whose messages a host program sends" out
 finish

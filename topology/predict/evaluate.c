@@ -91,9 +91,9 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
                                      count, error);
         skn_points_t points = skn_point_rows_points(&rows->points, count);
         if (status == SKN_OK)
-            status =
-                skn_network_best(&predictor->network, &points, SKN_RANKING_CUT,
-                                 rows->label, rows->score, error);
+            status = skn_network_best(&predictor->network, &rows->points.pass,
+                                      &points, SKN_RANKING_CUT, rows->label,
+                                      rows->score, error);
         for (size_t i = 0; i < count && status == SKN_OK; i++) {
             skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
             add_point(sums, inverse, rows, i, &point);

@@ -14,6 +14,7 @@ skn_point_rows_fini(skn_point_rows_t *rows)
     rows->feature = NULL;
     rows->value = NULL;
     rows->room = 0;
+    skn_pass_memory_fini(&rows->pass);
 }
 
 skn_points_t

@@ -13,6 +13,7 @@ typedef struct skn_point_rows {
     uint32_t *feature;
     float *value;
     size_t room;
+    skn_pass_memory_t pass;
 } skn_point_rows_t;
 
 /* Copies the points `point`, at most SKN_NETWORK_POINTS_MAX, over the former

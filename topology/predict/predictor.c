@@ -29,6 +29,39 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
 }
 
 static void
+drop_memory(skn_points_clean_t *clean)
+{
+    if (clean)
+        skn_points_clean_fini(clean);
+    free(clean);
+}
+
+/* The memory of an earlier call, which has returned, or new memory; NULL if
+ * there is none. Without a lock, since a child made by fork() may predict,
+ * too. */
+static skn_points_clean_t *
+take_memory(skn_predictor_kept_t *kept)
+{
+    for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++) {
+        skn_points_clean_t *clean = atomic_exchange(&kept->clean[k], NULL);
+        if (clean)
+            return clean;
+    }
+    return calloc(1, sizeof(skn_points_clean_t));
+}
+
+static void
+keep_memory(skn_predictor_kept_t *kept, skn_points_clean_t *clean)
+{
+    for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++) {
+        skn_points_clean_t *none = NULL;
+        if (atomic_compare_exchange_strong(&kept->clean[k], &none, clean))
+            return;
+    }
+    drop_memory(clean);
+}
+
+static void
 unload(skn_predictor_t *predictor)
 {
     skn_network_fini(&predictor->network);
@@ -67,10 +100,15 @@ skn_predictor_open(const char *path, skn_error_t *error)
         return NULL;
     }
     skn_predictor_t *predictor = calloc(1, sizeof(*predictor));
-    if (!predictor) {
+    skn_predictor_kept_t *kept = calloc(1, sizeof(*kept));
+    if (!predictor || !kept) {
         skn_fail(error, SKN_NO_MEMORY, "no memory for a predictor");
+        free(predictor);
+        free(kept);
         return NULL;
     }
+    predictor->kept = kept;
+    atomic_init(&predictor->references, 1);
     /* Weights are verified as they are read; the moments need not be. Only if
      * that finds damage is everything verified, to use an older checkpoint. */
     skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
@@ -89,11 +127,19 @@ skn_predictor_open(const char *path, skn_error_t *error)
 void
 skn_predictor_close(skn_predictor_t **predictor)
 {
-    if (!predictor || !*predictor)
+    skn_predictor_t *own = predictor ? *predictor : NULL;
+    if (!own)
         return;
-    unload(*predictor);
-    free(*predictor);
     *predictor = NULL;
+    /* What other threads read of it, they have read before it is freed. */
+    if (atomic_fetch_sub_explicit(&own->references, 1, memory_order_acq_rel) >
+        1)
+        return;
+    unload(own);
+    for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++)
+        drop_memory(atomic_load(&own->kept->clean[k]));
+    free(own->kept);
+    free(own);
 }
 
 skn_status_t
@@ -174,8 +220,8 @@ best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
     if (status != SKN_OK)
         return status;
     skn_points_t part = skn_point_rows_points(&clean->rows, count);
-    status =
-        skn_network_best(&predictor->network, &part, k, label, score, error);
+    status = skn_network_best(&predictor->network, &clean->rows.pass, &part, k,
+                              label, score, error);
     for (size_t i = 0; i < count && status == SKN_OK; i++) {
         if (clean->refused[i])
             blank(label + i * k, score + i * k, k);
@@ -202,23 +248,28 @@ skn_predictor_best(const skn_predictor_t *predictor, const skn_points_t *points,
         blank(label, score, points->count * k);
         return status;
     }
-    skn_points_clean_t clean = {
-        .feature_count = predictor->info.feature_count,
-        .strict = predictor->strict,
-        .normalize = predictor->info.normalizes,
-    };
+    skn_points_clean_t *clean = take_memory(predictor->kept);
+    if (!clean)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory to check points");
+    clean->feature_count = predictor->info.feature_count;
+    clean->strict = predictor->strict;
+    clean->normalize = predictor->info.normalizes;
+    clean->refusal = (skn_error_t){ 0 };
     for (size_t first = 0; first < points->count && status == SKN_OK;
          first += SKN_NETWORK_POINTS_MAX) {
         size_t count = points->count - first;
         if (count > SKN_NETWORK_POINTS_MAX)
             count = SKN_NETWORK_POINTS_MAX;
-        status = best_part(predictor, &clean, points, first, count, k,
+        status = best_part(predictor, clean, points, first, count, k,
                            label + first * k, score + first * k, error);
     }
-    skn_points_clean_fini(&clean);
-    if (status == SKN_OK && clean.refusal.status != SKN_OK && error)
-        *error = clean.refusal;
-    return status == SKN_OK ? clean.refusal.status : status;
+    if (status == SKN_OK && clean->refusal.status != SKN_OK) {
+        status = clean->refusal.status;
+        if (error)
+            *error = clean->refusal;
+    }
+    keep_memory(predictor->kept, clean);
+    return status;
 }
 
 uint64_t

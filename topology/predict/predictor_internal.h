@@ -4,15 +4,30 @@
 #ifndef TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
 #define TOPOLOGY_PREDICT_PREDICTOR_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "actors/protocol/data.h"
 #include "actors/predict/network.h"
+#include "topology/predict/points_clean.h"
 #include "topology/run/trained.h"
+
+/* Calls at the same time whose memory is kept for later ones. */
+#define SKN_PREDICTOR_KEPT_MAX 32u
+
+/* NULL where a call has it, or none was made. */
+typedef struct skn_predictor_kept {
+    _Atomic(skn_points_clean_t *) clean[SKN_PREDICTOR_KEPT_MAX];
+} skn_predictor_kept_t;
 
 struct skn_predictor {
     skn_trained_t trained;
     skn_network_t network;
     skn_predictor_info_t info;
     bool strict; /* skn_predictor_strict */
+    /* One for the host that opened it or the slot that it is in, and one for
+     * each skn_predictor_slot_acquire. */
+    atomic_uint references;
+    skn_predictor_kept_t *kept;
 };
 
 /* How the run's files are opened: as in training, with the model's sizes. */

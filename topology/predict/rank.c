@@ -73,7 +73,7 @@ look(rank_t *rank, group_t *group, size_t first, size_t count,
     if (status != SKN_OK)
         return status;
     return skn_network_best(
-        &rank->predictor->network, &points, rank->neighbours,
+        &rank->predictor->network, &group->rows.pass, &points, rank->neighbours,
         rank->label + first * rank->neighbours, group->score, error);
 }
 

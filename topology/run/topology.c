@@ -9,6 +9,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/protocol/kinds.h"
 #include "actors/runtime/system.h"
+#include "skein/port.h"
 #include "topology/run/host.h"
 #include "topology/run/measure.h"
 #include "topology/run/verdict.h"
@@ -29,12 +30,13 @@ struct skn_topology {
 };
 
 /* True in a child that fork() made: it has a copy of the system but none of its
- * threads, and a call that waits for them would never return. */
+ * threads, and a call that waits for them would never return. The same holds
+ * for functions that the host runs at exit. */
 static bool
-is_elsewhere(const skn_topology_t *topology)
+is_out_of_reach(const skn_topology_t *topology)
 {
     int process = atomic_load(&topology->process);
-    return process != 0 && process != getpid();
+    return process != 0 && (process != getpid() || skn_systems_have_ended());
 }
 
 /* The system that `call` applies to; NULL and a filled `error`. */
@@ -45,7 +47,14 @@ system_of(const skn_topology_t *topology, const char *call, skn_error_t *error)
         skn_fail(error, SKN_USAGE, "%s: the topology is NULL", call);
         return NULL;
     }
-    if (is_elsewhere(topology)) {
+    if (is_out_of_reach(topology) && skn_systems_have_ended()) {
+        skn_fail(error, SKN_USAGE,
+                 "%s: the process exits, and the topology "
+                 "was not destroyed before",
+                 call);
+        return NULL;
+    }
+    if (is_out_of_reach(topology)) {
         skn_fail(error, SKN_USAGE,
                  "%s: the topology runs in process %d, of which this one is a "
                  "child made by fork()",
@@ -142,7 +151,7 @@ skn_topology_destroy(skn_topology_t **topology)
     skn_system_t *system = atomic_load(&(*topology)->system);
     /* A child cannot join the parent's threads: the memory that they use
      * stays. */
-    if (!is_elsewhere(*topology)) {
+    if (!is_out_of_reach(*topology)) {
         skn_system_destroy(&system);
         skn_figures_fini(&(*topology)->figures);
         skn_spec_destroy(&(*topology)->spec);
@@ -223,11 +232,22 @@ skn_topology_event_bytes(skn_topology_t *topology)
     return system ? skn_system_event_bytes(system) : 0;
 }
 
+skn_port_t *
+skn_topology_port(skn_topology_t *topology, const char *name,
+                  skn_error_t *error)
+{
+    const skn_system_t *system =
+        system_of(topology, "skn_topology_port", error);
+    if (system && !name)
+        skn_fail(error, SKN_USAGE, "skn_topology_port: the name is NULL");
+    return system && name ? skn_system_port(system, name, error) : NULL;
+}
+
 /* May run in a signal handler: only atomics and a write. */
 void
 skn_topology_stop(skn_topology_t *topology)
 {
-    if (!topology || is_elsewhere(topology))
+    if (!topology || is_out_of_reach(topology))
         return;
     atomic_store(&topology->stopped, true);
     skn_system_t *system = atomic_load(&topology->system);

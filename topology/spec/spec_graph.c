@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/runtime/port.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
@@ -252,7 +253,7 @@ refuse_cycle(skn_spec_t *spec, graph_t *graph, uint32_t actor, uint32_t pipe)
     char cycle[320], gates[SKN_ERROR_HINT_BYTES - 64] = "";
     describe_cycle(spec, graph, actor, cycle, sizeof(cycle));
     for (uint32_t k = 0; k < spec->kind_count; k++)
-        if (spec->kinds[k]->gate)
+        if (spec->kinds[k]->gate && spec->kinds[k] != &skn_port_kind)
             skn_spec_list(gates, sizeof(gates), spec->kinds[k]->name);
     (void)skn_problems_add(spec->problems, spec->pipe_nodes[pipe]->mark,
                            "%s is a cycle of pipes without a gate", cycle);

@@ -13,6 +13,7 @@
 
 #include "actors/runtime/crash.h"
 #include "actors/runtime/kind_check.h"
+#include "actors/runtime/port.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
@@ -108,7 +109,7 @@ skn_spec_read_kinds(skn_spec_t *spec, const skn_kind_t *const *kinds)
     skn_mark_t mark = { skn_document_name(spec->document), 0, 0 };
     for (; kinds && *kinds && status == SKN_OK; kinds++)
         status = add_kind(spec, mark, *kinds);
-    return status;
+    return status == SKN_OK ? add_kind(spec, mark, &skn_port_kind) : status;
 }
 
 const skn_kind_t *
@@ -135,7 +136,7 @@ skn_spec_sends(const skn_kind_t *kind, const skn_schema_t *schema)
     for (size_t k = 0; kind->sends && kind->sends[k]; k++)
         if (kind->sends[k]->id == schema->id)
             return true;
-    return false;
+    return kind == &skn_port_kind;
 }
 
 const skn_handler_t *

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/runtime/port.h"
 #include "topology/config/nearest.h"
 #include "topology/spec/spec_pipe.h"
 
@@ -25,7 +26,8 @@ static const skn_option_t pipe_options[] = {
     { "by", SKN_OPTION_TEXT, "batch", 0, 0, NULL,
       "gather, reduce: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
-      "messages that may wait at a receiver, for each sender" },
+      "messages that may wait at a receiver, for each sender; left out: as "
+      "many as fit into 64 KiB, a power of two from 16 to 256" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "carries answers only: one for each message of another pipe" },
     { "coding", SKN_OPTION_CHOICE, "f32", 0, 0, SKN_CODING_WORDS,
@@ -231,6 +233,22 @@ check_gather(spec_pipe_t *reading, const skn_wired_actor_t *actor)
                                          : "add collect: gather, by: batch");
 }
 
+/* The host takes single messages. */
+static skn_status_t
+check_port(spec_pipe_t *reading, const skn_wired_actor_t *actor)
+{
+    if (reading->pipe->collect == SKN_COLLECT_NONE)
+        return SKN_OK;
+    const char *key =
+        skn_spec_is_set(reading, "collect") ? "collect" : "pattern";
+    (void)skn_problems_add(reading->spec->problems,
+                           skn_spec_place(reading, key),
+                           "port %s takes '%s' one by one", actor->name,
+                           reading->pipe->schema->name);
+    return skn_problems_hint(reading->spec->problems,
+                             "let an actor gather or reduce before it");
+}
+
 /* One problem for each kind is enough; peers are of one kind. */
 static skn_status_t
 check_kinds(spec_pipe_t *reading)
@@ -254,7 +272,9 @@ check_kinds(spec_pipe_t *reading)
             continue;
         last = kind;
         const skn_handler_t *handler = skn_spec_handler(kind, pipe->schema);
-        if (!handler) {
+        if (kind == &skn_port_kind) {
+            status = check_port(reading, actor);
+        } else if (!handler) {
             status = refuse_receiver(reading, actor);
         } else if (pipe->collect == SKN_COLLECT_REDUCE && !handler->combine) {
             const char *key =
@@ -350,6 +370,36 @@ read_coding(spec_pipe_t *reading)
     return skn_problems_hint(reading->spec->problems, "leave 'coding' out");
 }
 
+/* As many messages as fit into CREDIT_BYTES. With 16, a message of 8 bytes
+ * takes several times as long as with 256: every few of them wake two
+ * threads. */
+#define CREDIT_BYTES ((uint64_t)64 << 10)
+#define CREDIT_MIN 16u
+#define CREDIT_MAX 256u
+
+static uint32_t
+usual_credit(const skn_schema_t *schema)
+{
+    static const uint64_t item_bytes[] = {
+#define K(kind, type, bytes, help) bytes,
+        SKN_FIELD_KINDS(K)
+#undef K
+    };
+    uint64_t most_bytes = schema->struct_bytes;
+    for (size_t k = 0; k < schema->field_count; k++) {
+        const skn_field_t *field = &schema->fields[k];
+        uint64_t each =
+            field->kind == SKN_FIELD_str ? 1 : item_bytes[field->kind];
+        if (each > 0 && field->max > CREDIT_BYTES)
+            return CREDIT_MIN;
+        most_bytes += each * field->max;
+    }
+    uint32_t credit = CREDIT_MIN;
+    while (credit < CREDIT_MAX && 2 * credit * most_bytes <= CREDIT_BYTES)
+        credit *= 2;
+    return credit;
+}
+
 /* Independent options are checked in any case; the rest as far as possible. */
 static skn_status_t
 read_pipe(spec_pipe_t *reading)
@@ -369,6 +419,8 @@ read_pipe(spec_pipe_t *reading)
     if (reading->values[MESSAGE].text[0] == '\0' ||
         find_schema(reading) != SKN_OK || status != SKN_OK)
         return SKN_BAD_CONFIG;
+    if (!skn_spec_is_set(reading, "credit"))
+        pipe->credit = usual_credit(pipe->schema);
     if (from != SKN_OK || to != SKN_OK)
         return from == SKN_OK ? to : from;
     if (read_pattern(reading) != SKN_OK)

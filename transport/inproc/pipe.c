@@ -1,17 +1,29 @@
-/* pipe.c - inproc PUSH and PULL sockets that carry parcels.
+/* pipe.c - PUSH and PULL sockets that carry parcels, and threads, by CZMQ.
  *
- * This file owns: every ZeroMQ socket between actors of one process, and the
- * options they are made with.  SPDX-License-Identifier: Apache-2.0 */
+ * This file owns: every ZeroMQ socket between actors of one process, the
+ * options they are made with, and the settings of CZMQ.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/inproc/pipe.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zmq.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* CZMQ would note the source line of every socket, and search that list when it
+ * closes one. */
+#define ZSOCK_NOCHECK
+#include <czmq.h>
 
 #include "transport/socket/socket.h"
+#include "transport/socket/thread_start.h"
 
 /* Putting a parcel happens before taking it: libzmq's queues ensure this. The
  * thread sanitizer cannot see into a libzmq that was built without it, so these
@@ -35,98 +47,210 @@
 
 /* `empty`: the last read found nothing. Only then does the descriptor of a
  * socket signal the next parcel: it is edge triggered, and a read that finds
- * nothing arms it (zmq_getsockopt(3), ZMQ_FD). */
+ * nothing arms it (zmq_getsockopt(3), ZMQ_FD). `seen_empty`: the wait has just
+ * found that it did not; a read that finds nothing costs two system calls. */
+/* Parcels that one ZeroMQ message carries: a lot is allocated by the sender and
+ * freed by the receiver. As large as malloc keeps for the next call. */
+#define LOT_PARCELS_MAX 42
+typedef struct skn_lot {
+    uint32_t count, taken;
+    skn_parcel_t parcel[LOT_PARCELS_MAX];
+} skn_lot_t;
+
 struct skn_inbox {
-    void *socket;
+    skn_lot_t *lot; /* NULL: none is being taken */
+    zsock_t *zsock;
+    void *socket; /* of `zsock` */
     int descriptor;
-    bool empty;
+    bool empty, seen_empty;
 };
 struct skn_outlet {
+    zsock_t *zsock;
     void *socket;
+    skn_lot_t *held; /* NULL: none was needed yet */
+};
+struct skn_thread {
+    zactor_t *zactor;
+    void (*run)(skn_inbox_t *orders, void *argument);
+    void *argument;
 };
 
 #define WAIT_INBOXES_MAX 4
+/* Enough for a thread that only waits, on any processor. */
+#define TRIAL_STACK_BYTES ((size_t)64 << 10)
 
 _Static_assert(sizeof(skn_parcel_t) <= 24,
                "a ZeroMQ message holds a parcel without an allocation");
 
-void *
-skn_context_new(uint32_t socket_count, skn_error_t *error)
+/* --- CZMQ's context ------------------------------------------------------- */
+
+/* Our sockets. libzmq counts mailboxes of its own, and the host may have some:
+ * SPARE_SOCKETS are left for them. */
+static atomic_uint socket_count;
+#define SPARE_SOCKETS 64
+/* libzmq has 16 bytes for each that there may be. A topology of 1,000 actors
+ * in a ring has 7,000. */
+#define SOCKETS_MAX 16384
+
+/* The process exits without having ended its topologies. CZMQ then waits 200 ms
+ * and closes the pipes of the threads, which must not touch them any more: they
+ * stop where they are. The thread that exits goes on. */
+static atomic_bool is_exiting;
+static pthread_t exiting_thread;
+
+static void
+on_exit_of_process(void)
 {
-    void *context = zmq_ctx_new();
-    if (!context) {
-        skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ context: %s",
-                 zmq_strerror(errno));
-        return NULL;
+    if (atomic_load(&socket_count) == 0)
+        return;
+    exiting_thread = pthread_self();
+    atomic_store(&is_exiting, true);
+    zsys_set_logstream(NULL); /* it would complain on standard output */
+}
+
+bool
+skn_pipes_have_ended(void)
+{
+    return atomic_load(&is_exiting);
+}
+
+static void
+stop_at_exit(void)
+{
+    if (atomic_load_explicit(&is_exiting, memory_order_acquire) &&
+        !pthread_equal(exiting_thread, pthread_self()))
+        for (;;)
+            (void)pause();
+}
+
+/* Sets CZMQ up once in a process. A child that fork() made starts with another
+ * CZMQ, which has forgotten its settings. */
+static void *
+context_of_process(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static const int signals[] = { SIGINT, SIGTERM };
+    static pid_t process;
+    static bool has_handler;
+    struct sigaction before[2], after;
+    struct rlimit limit;
+    (void)pthread_mutex_lock(&lock);
+    bool is_first = process != getpid();
+    for (size_t k = 0; is_first && k < 2; k++)
+        (void)sigaction(signals[k], NULL, &before[k]);
+    if (is_first)
+        zsys_handler_set(NULL);
+    void *context = zsys_init();
+    if (!has_handler)
+        has_handler = atexit(on_exit_of_process) == 0;
+    /* Handlers that the host had let CZMQ install are gone now. */
+    for (size_t k = 0; is_first && k < 2; k++)
+        if (sigaction(signals[k], NULL, &after) == 0 &&
+            after.sa_handler != before[k].sa_handler)
+            (void)sigaction(signals[k], &before[k], NULL);
+    /* Each socket has a descriptor, so that more sockets than those are of no
+     * use. Without an effect if the host has opened a socket before. */
+    if (is_first && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        int most =
+            limit.rlim_cur < SOCKETS_MAX ? (int)limit.rlim_cur : SOCKETS_MAX;
+        if (most > zmq_ctx_get(context, ZMQ_MAX_SOCKETS))
+            (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most);
+        process = getpid();
+        atomic_store(&socket_count, 0);
     }
-    int limit = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);
-    if (socket_count > (uint32_t)limit) {
-        skn_fail(error, SKN_NO_MEMORY,
-                 "the topology needs %u sockets, but this libzmq allows %d",
-                 socket_count, limit);
-        zmq_ctx_term(context);
-        return NULL;
-    }
-    /* 64 spare: libzmq counts its own mailboxes too. */
-    int room = (int)socket_count + 64 < limit ? (int)socket_count + 64 : limit;
-    (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, room);
+    (void)pthread_mutex_unlock(&lock);
     return context;
 }
 
-void
-skn_context_destroy(void **context)
+skn_status_t
+skn_pipes_reserve(uint32_t count, skn_error_t *error)
 {
-    if (!*context)
-        return;
-    while (zmq_ctx_term(*context) != 0 && errno == EINTR)
-        ; /* a signal only interrupts the wait */
-    *context = NULL;
+    void *context = context_of_process();
+    uint32_t open = atomic_load(&socket_count);
+    int most = zmq_ctx_get(context, ZMQ_MAX_SOCKETS);
+    if ((uint64_t)count + open + SPARE_SOCKETS <= (uint64_t)most)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_NO_MEMORY,
+                   "the topology needs %u sockets, but CZMQ's context has room "
+                   "for %d in this process, and %u are open",
+                   count, most, open);
+    return skn_fail_hint(error, SKN_NO_MEMORY,
+                         "raise ulimit -n before the first topology starts, or "
+                         "use fewer actors");
+}
+
+/* Whether `count` sockets can be opened: zsock_new ends the process if one
+ * cannot. Each needs an eventfd. */
+static bool
+has_room(int count, skn_error_t *error)
+{
+    int descriptors[2], opened = 0;
+    assert(count <= 2);
+    while (opened < count &&
+           (descriptors[opened] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        opened++;
+    int code = errno;
+    for (int k = 0; k < opened; k++)
+        (void)close(descriptors[k]);
+    if (opened == count)
+        return true;
+    skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
+             strerror(code));
+    if (code == EMFILE)
+        skn_fail_hint(error, SKN_NO_MEMORY, "raise ulimit -n");
+    return false;
 }
 
 /* The only place where sockets get their options. */
-static void *
-socket_open(void *context, int type, skn_error_t *error)
+static zsock_t *
+socket_open(int type, skn_error_t *error)
 {
-    void *socket = zmq_socket(context, type);
-    if (!socket) {
-        int code = errno;
-        skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
-                 zmq_strerror(code));
-        if (code == EMFILE)
-            skn_fail_hint(error, SKN_NO_MEMORY,
-                          "raise ulimit -n, or ZMQ_MAX_SOCKETS of a ZeroMQ "
-                          "context of your own");
+    (void)context_of_process();
+    if (!has_room(1, error))
         return NULL;
-    }
-    int unlimited = 0, linger_ms = 0;
-    (void)zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof(unlimited));
-    (void)zmq_setsockopt(socket, ZMQ_RCVHWM, &unlimited, sizeof(unlimited));
-    (void)zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof(linger_ms));
-    return socket;
+    zsock_t *zsock = zsock_new(type);
+    zsock_set_unbounded(zsock);
+    zsock_set_linger(zsock, 0);
+    atomic_fetch_add(&socket_count, 1);
+    return zsock;
+}
+
+static void
+socket_close(zsock_t **zsock)
+{
+    zsock_destroy(zsock);
+    atomic_fetch_sub(&socket_count, 1);
+}
+
+/* --- inboxes -------------------------------------------------------------- */
+
+static void
+inbox_of(skn_inbox_t *inbox, zsock_t *zsock)
+{
+    *inbox = (skn_inbox_t){ .zsock = zsock,
+                            .socket = zsock_resolve(zsock),
+                            .descriptor = zsock_fd(zsock) };
 }
 
 skn_inbox_t *
-skn_inbox_open(void *context, const char *address, skn_error_t *error)
+skn_inbox_open(const char *address, skn_error_t *error)
 {
     skn_inbox_t *inbox = calloc(1, sizeof(*inbox));
     if (!inbox) {
         skn_fail(error, SKN_NO_MEMORY, "no memory for an inbox");
         return NULL;
     }
-    inbox->socket = socket_open(context, ZMQ_PULL, error);
-    if (inbox->socket &&
-        (!skn_socket_bind(inbox->socket, address) ||
-         !skn_socket_get(inbox->socket, ZMQ_FD, &inbox->descriptor,
-                         sizeof(inbox->descriptor)))) {
+    zsock_t *zsock = socket_open(ZMQ_PULL, error);
+    if (zsock && TEMP_FAILURE_RETRY(zsock_bind(zsock, "%s", address)) < 0) {
         skn_fail(error, SKN_INTERNAL, "cannot bind %s: %s", address,
                  zmq_strerror(errno));
-        zmq_close(inbox->socket);
-        inbox->socket = NULL;
+        socket_close(&zsock);
     }
-    if (!inbox->socket) {
+    if (!zsock) {
         free(inbox);
         return NULL;
     }
+    inbox_of(inbox, zsock);
     return inbox;
 }
 
@@ -135,22 +259,55 @@ skn_inbox_close(skn_inbox_t **inbox)
 {
     if (!*inbox)
         return;
-    zmq_close((*inbox)->socket);
+    socket_close(&(*inbox)->zsock);
+    free((*inbox)->lot);
     free(*inbox);
     *inbox = NULL;
+}
+
+static void
+take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
+{
+    skn_lot_t *lot = inbox->lot;
+    assert(lot->taken < lot->count);
+    *parcel = lot->parcel[lot->taken++];
+    if (lot->taken < lot->count)
+        return;
+    free(lot);
+    inbox->lot = NULL;
 }
 
 bool
 skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
 {
+    stop_at_exit();
+    if (inbox->lot) {
+        take_of_lot(inbox, parcel);
+        return true;
+    }
+    if (inbox->seen_empty) {
+        inbox->seen_empty = false;
+        return false;
+    }
     int bytes = skn_socket_take(inbox->socket, parcel, sizeof(*parcel));
-    assert(bytes < 0 || bytes == (int)sizeof(*parcel));
     inbox->empty = bytes < 0;
     if (bytes < 0)
         return false;
+    if (bytes != (int)sizeof(*parcel))
+        *parcel = (skn_parcel_t){ .type = SKN_PARCEL_FOREIGN };
     if (parcel->pointer)
         HAPPENS_AFTER(parcel->pointer);
+    if (parcel->type == SKN_PARCEL_LOT) {
+        inbox->lot = parcel->pointer;
+        take_of_lot(inbox, parcel);
+    }
     return true;
+}
+
+void
+skn_inbox_look(skn_inbox_t *inbox)
+{
+    inbox->seen_empty = false;
 }
 
 /* poll, not zmq_poll, which examines every socket before and after: eight
@@ -172,7 +329,14 @@ skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
     }
     if (descriptor >= 0)
         items[item_count++] = (struct pollfd){ descriptor, POLLIN, 0 };
-    (void)poll(items, item_count, timeout_ms);
+    int ready = poll(items, item_count, timeout_ms);
+    stop_at_exit();
+    if (ready < 0)
+        return;
+    item_count = 0;
+    for (size_t k = 0; k < count; k++)
+        if (inboxes[k])
+            inboxes[k]->seen_empty = items[item_count++].revents == 0;
 }
 
 int
@@ -187,25 +351,28 @@ skn_inbox_is_empty(const skn_inbox_t *inbox)
     return inbox->empty;
 }
 
+/* --- outlets -------------------------------------------------------------- */
+
 skn_outlet_t *
-skn_outlet_open(void *context, const char *address, skn_error_t *error)
+skn_outlet_open(const char *address, skn_error_t *error)
 {
     skn_outlet_t *outlet = calloc(1, sizeof(*outlet));
     if (!outlet) {
         skn_fail(error, SKN_NO_MEMORY, "no memory for an outlet");
         return NULL;
     }
-    outlet->socket = socket_open(context, ZMQ_PUSH, error);
-    if (outlet->socket && !skn_socket_connect(outlet->socket, address)) {
+    outlet->zsock = socket_open(ZMQ_PUSH, error);
+    if (outlet->zsock &&
+        TEMP_FAILURE_RETRY(zsock_connect(outlet->zsock, "%s", address)) < 0) {
         skn_fail(error, SKN_INTERNAL, "cannot connect to %s: %s", address,
                  zmq_strerror(errno));
-        zmq_close(outlet->socket);
-        outlet->socket = NULL;
+        socket_close(&outlet->zsock);
     }
-    if (!outlet->socket) {
+    if (!outlet->zsock) {
         free(outlet);
         return NULL;
     }
+    outlet->socket = zsock_resolve(outlet->zsock);
     return outlet;
 }
 
@@ -214,23 +381,154 @@ skn_outlet_close(skn_outlet_t **outlet)
 {
     if (!*outlet)
         return;
-    zmq_close((*outlet)->socket);
+    socket_close(&(*outlet)->zsock);
+    free((*outlet)->held);
     free(*outlet);
     *outlet = NULL;
+}
+
+static bool
+put(void *socket, const skn_parcel_t *parcel)
+{
+    stop_at_exit();
+    if (parcel->pointer)
+        HAPPENS_BEFORE(parcel->pointer);
+    return TEMP_FAILURE_RETRY(zmq_send(socket, parcel, sizeof(*parcel),
+                                       ZMQ_DONTWAIT)) == sizeof(*parcel);
+}
+
+static skn_status_t
+send_parcel(const skn_outlet_t *outlet, const skn_parcel_t *parcel,
+            skn_error_t *error)
+{
+    if (put(outlet->socket, parcel))
+        return SKN_OK;
+    return skn_fail(error, SKN_INTERNAL, "a parcel could not be sent: %s",
+                    zmq_strerror(errno));
+}
+
+skn_status_t
+skn_outlet_flush(skn_outlet_t *outlet, skn_error_t *error)
+{
+    skn_lot_t *lot = outlet->held;
+    if (!lot || lot->count == 0)
+        return SKN_OK;
+    if (lot->count == 1) {
+        lot->count = 0;
+        return send_parcel(outlet, &lot->parcel[0], error);
+    }
+    const skn_parcel_t parcel = { .type = SKN_PARCEL_LOT, .pointer = lot };
+    outlet->held = NULL;
+    return send_parcel(outlet, &parcel, error);
 }
 
 skn_status_t
 skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
                skn_error_t *error)
 {
-    int bytes;
-    if (parcel->pointer)
-        HAPPENS_BEFORE(parcel->pointer);
-    do
-        bytes = zmq_send(outlet->socket, parcel, sizeof(*parcel), ZMQ_DONTWAIT);
-    while (bytes < 0 && errno == EINTR);
-    if (bytes == (int)sizeof(*parcel))
-        return SKN_OK;
-    return skn_fail(error, SKN_INTERNAL, "a parcel could not be sent: %s",
-                    zmq_strerror(errno));
+    skn_status_t status = skn_outlet_flush(outlet, error);
+    return status == SKN_OK ? send_parcel(outlet, parcel, error) : status;
+}
+
+skn_status_t
+skn_outlet_hold(skn_outlet_t *outlet, const skn_parcel_t *parcel,
+                skn_error_t *error)
+{
+    skn_lot_t *lot = outlet->held;
+    if (!lot) {
+        lot = outlet->held = malloc(sizeof(*lot));
+        if (!lot) /* it need not wait */
+            return send_parcel(outlet, parcel, error);
+        lot->count = lot->taken = 0;
+    }
+    lot->parcel[lot->count++] = *parcel;
+    return lot->count < LOT_PARCELS_MAX ? SKN_OK
+                                        : skn_outlet_flush(outlet, error);
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+static void
+thread_main(zsock_t *pipe, void *argument)
+{
+    skn_thread_t *thread = argument;
+    skn_inbox_t orders;
+    inbox_of(&orders, pipe);
+    (void)zsock_signal(pipe, 0);
+    thread->run(&orders, thread->argument);
+}
+
+static void *
+wait_for_others(void *argument)
+{
+    pthread_rwlock_t *all_are_started = argument;
+    (void)pthread_rwlock_rdlock(all_are_started);
+    (void)pthread_rwlock_unlock(all_are_started);
+    return NULL;
+}
+
+uint32_t
+skn_threads_try(uint32_t count, int *code)
+{
+    pthread_rwlock_t all_are_started = PTHREAD_RWLOCK_INITIALIZER;
+    pthread_attr_t small;
+    uint32_t started = 0;
+    pthread_t *threads = calloc((size_t)count + 1, sizeof(*threads));
+    *code = threads ? 0 : ENOMEM;
+    (void)pthread_attr_init(&small);
+    (void)pthread_attr_setstacksize(&small, TRIAL_STACK_BYTES);
+    (void)pthread_rwlock_wrlock(&all_are_started);
+    while (started < count && *code == 0) {
+        *code = skn_thread_start(&threads[started], &small, wait_for_others,
+                                 &all_are_started);
+        started += *code == 0;
+    }
+    (void)pthread_rwlock_unlock(&all_are_started);
+    for (uint32_t k = 0; k < started; k++)
+        (void)pthread_join(threads[k], NULL);
+    (void)pthread_attr_destroy(&small);
+    free(threads);
+    return started;
+}
+
+skn_thread_t *
+skn_thread_new(void (*run)(skn_inbox_t *, void *), void *argument,
+               skn_error_t *error)
+{
+    sigset_t before;
+    (void)context_of_process();
+    skn_thread_t *thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        skn_fail(error, SKN_NO_MEMORY, "no memory for a thread");
+    if (!thread || !has_room(2, error)) {
+        free(thread);
+        return NULL;
+    }
+    thread->run = run;
+    thread->argument = argument;
+    skn_thread_mask(&before);
+    thread->zactor = zactor_new(thread_main, thread);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_fetch_add(&socket_count, 2);
+    return thread;
+}
+
+void
+skn_thread_order(skn_thread_t *thread, const skn_parcel_t *parcel)
+{
+    (void)put(zactor_resolve(thread->zactor), parcel);
+}
+
+void
+skn_thread_end(skn_thread_t **thread)
+{
+    sigset_t before;
+    if (!*thread)
+        return;
+    skn_thread_mask(&before); /* a signal would end the wait for the thread */
+    zactor_destroy(&(*thread)->zactor);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_fetch_sub(&socket_count, 2);
+    free(*thread);
+    *thread = NULL;
 }

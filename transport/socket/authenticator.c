@@ -1,6 +1,6 @@
 /* authenticator.c - admits connections by key: those of our peers, no others.
  *
- * Why not CZMQ's zauth: docs/decisions/0008-context-of-links.md.
+ * Why not CZMQ's zauth: docs/decisions/0031-czmq-pipelines.md.
  * Source: ZeroMQ RFC 27, the request and reply frames in their order.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/authenticator.h"

@@ -26,7 +26,7 @@
  * where strangers are admitted, more often: a frame of one byte takes 64 bytes
  * in libzmq, and 12 to 16.4 MiB of such frames arrived within 5 ms, 6.7 to 9.3
  * within 1 ms; the limit for strangers is 16 MiB. Every 10 ms costs 0.4% of a
- * core, every 5 ms 0.6% (docs/decisions/0008-context-of-links.md). */
+ * core, every 5 ms 0.6% (docs/decisions/0031-czmq-pipelines.md). */
 #define SKN_WATCH_MS 10
 #define SKN_WATCH_MS_WITHOUT_KEYS 1
 /* One fragment, the buffers of libzmq's thread, and the handshake. */

@@ -1,6 +1,6 @@
 /* test_links.c - tests edges between nodes: several systems in one process,
  * connected by loopback sockets. Covers actors/links/link_driver.c,
- * actors/links/link_ports.c, actors/links/link_open.c,
+ * actors/links/link_crossings.c, actors/links/link_open.c,
  * actors/links/link_clock.c, actors/links/link_events.c and
  * actors/runtime/system_edges.c.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -345,9 +345,8 @@ Test(links, a_failure_on_one_node_is_reported_on_all)
     skn_parcel_t parcel = { .type = SKN_PARCEL_FAILED,
                             .slot = to,
                             .pointer = copy };
-    char address[SKN_INBOX_ADDRESS_BYTES];
-    skn_system_address(systems[1], 0, SKN_INBOX_HOST, address);
-    skn_outlet_t *outlet = skn_outlet_open(systems[1]->context, address, NULL);
+    skn_outlet_t *outlet =
+        skn_system_outlet(systems[1], skn_system_host_number(systems[1]), NULL);
     cr_assert_eq(skn_outlet_put(outlet, &parcel, NULL), SKN_OK);
     follow_all(3);
     skn_outlet_close(&outlet);

@@ -50,7 +50,7 @@ static skn_system_t *
 new_system(void)
 {
     const skn_start_options_t options = { .no_binding = true,
-                                          .patience_ms = 10 };
+                                          .patience_ms = 50 };
     skn_system_t *system = skn_system_new(&flow.wiring, &options, &error);
     cr_assert(system, "%s", error.text);
     return system;

@@ -389,6 +389,41 @@ Test(predictor, sums_that_overflow_cost_their_own_point_only)
     expect_overflow(&listed, true);
 }
 
+/* Whatever a call leaves there, it changes no answer of the next one, which may
+ * have fewer points, or more. */
+Test(predictor, the_memory_of_a_call_serves_the_next)
+{
+    static points_t points;
+    static uint32_t label[2][POINTS * K];
+    static float score[2][POINTS * K];
+    static const size_t counts[] = { 3, POINTS, 256, 1, 300 };
+    trained_fixture_t fixture = { .dense = true };
+    skn_predictor_t *fresh = open_plain(&fixture);
+    skn_points_t asked = { POINTS, points.offset, points.feature,
+                           points.value };
+    points_make(&points);
+    cr_assert_eq(skn_predictor_best(fresh, &asked, K, label[0], score[0], NULL),
+                 SKN_OK);
+    skn_predictor_close(&fresh);
+    skn_predictor_t *predictor = skn_predictor_open(fixture.path, NULL);
+    cr_assert(predictor);
+    const skn_points_clean_t *kept = NULL;
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+        asked.count = counts[c];
+        cr_assert_eq(
+            skn_predictor_best(predictor, &asked, K, label[1], score[1], NULL),
+            SKN_OK);
+        cr_expect_arr_eq(label[1], label[0], asked.count * K * 4);
+        cr_expect_arr_eq(score[1], score[0], asked.count * K * 4);
+        const skn_points_clean_t *now = atomic_load(&predictor->kept->clean[0]);
+        cr_expect(now && (c == 0 || now == kept), "call %zu", c);
+        cr_expect_null(atomic_load(&predictor->kept->clean[1]));
+        kept = now;
+    }
+    skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
 /* --- paths --------------------------------------------------------------- */
 
 static void

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "skein/predictor.h"
+#include "skein/batcher.h"
+#include "skein/port.h"
 #include "skein/topology.h"
 #include "skein/training.h"
 
@@ -106,6 +107,20 @@ crashes_nowhere(void)
 }
 
 static bool
+ports_of_nothing(void)
+{
+    skn_port_finish(NULL);
+    return !skn_topology_port(NULL, "in", &error) && is_usage(error.status) &&
+           skn_port_fd(NULL) == -1 &&
+           !skn_port_message(NULL, &note_schema, NULL, &error) &&
+           is_usage(error.status) &&
+           is_usage(skn_port_post(NULL, NULL, &error)) &&
+           is_usage(skn_port_send(NULL, NULL, NULL, &error)) &&
+           !skn_port_take(NULL, NULL, &error) && is_usage(error.status) &&
+           !skn_port_take(NULL, NULL, NULL);
+}
+
+static bool
 predict_with_nothing(void)
 {
     skn_predictor_t *none = NULL;
@@ -147,6 +162,29 @@ train_with_nothing(void)
            is_usage(skn_training_info(NULL, &info, &error)) &&
            skn_training_info(NULL, NULL, NULL) == SKN_USAGE &&
            skn_training_fd(NULL) == -1 && skn_training_event_bytes(NULL) == 0;
+}
+
+static bool
+batch_with_nothing(void)
+{
+    skn_predictor_slot_t slot = SKN_ZERO;
+    skn_predictor_t *none = NULL;
+    skn_batcher_t *no_batcher = NULL;
+    skn_points_t points = { 0 };
+    uint32_t label[1];
+    float score[1];
+    skn_batcher_destroy(NULL);
+    skn_batcher_destroy(&no_batcher);
+    return is_usage(skn_predictor_slot_store(NULL, NULL, &error)) &&
+           is_usage(skn_predictor_slot_store(&slot, &none, &error)) &&
+           skn_predictor_slot_store(NULL, &none, NULL) == SKN_USAGE &&
+           !skn_predictor_slot_acquire(NULL, &error) &&
+           is_usage(error.status) && !skn_predictor_slot_acquire(NULL, NULL) &&
+           !skn_predictor_slot_acquire(&slot, NULL) &&
+           !skn_batcher_new(NULL, 1, 1, &error) && is_usage(error.status) &&
+           !skn_batcher_new(&slot, 0, 0, NULL) &&
+           is_usage(skn_batcher_best(NULL, &points, 1, label, score, &error)) &&
+           skn_batcher_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE;
 }
 
 static bool
@@ -207,8 +245,10 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_topology_wait", wait_for_nothing },
         { "skn_topology_fd and others", ask_nothing },
         { "skn_report_crashes", crashes_nowhere },
+        { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
         { "skn_training_*", train_with_nothing },
+        { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },
     };

@@ -81,7 +81,7 @@ Test(draft, gives_the_wiring_of_the_same_file)
         "    - { from: source, to: shard, message: work, pattern: broadcast, "
         "collect: none, credit: 8 }\n"
         "    - { from: shard, to: source, message: done, pattern: broadcast, "
-        "collect: reduce, by: batch, credit: 16 }\n",
+        "collect: reduce, by: batch, credit: 256 }\n",
         "%s", text);
     free(text);
     skn_spec_destroy(&spec);

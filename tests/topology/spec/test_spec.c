@@ -50,7 +50,7 @@ Test(spec, wires_replicas_and_a_scatter)
     cr_expect_eq(memcmp(pipe->bounds, bounds, sizeof(bounds)), 0);
     cr_expect_eq(pipe->credit, 8u);
     cr_expect_eq(wiring->pipes[0].pattern, SKN_PATTERN_ONE);
-    cr_expect_eq(wiring->pipes[0].credit, 16u);
+    cr_expect_eq(wiring->pipes[0].credit, 256u);
     skn_spec_destroy(&spec);
     cr_expect_null(spec);
     skn_spec_destroy(&spec);
@@ -195,7 +195,7 @@ Test(spec, refuses_unknown_kinds_with_the_nearest)
     EXPECT_ACTORS("    - { name: a, kind: x }\n",
                   "t.yaml:5:24: unknown kind 'x' of actor 'a'; there are "
                   "word_reader, word_counter, total_printer, source, shard, "
-                  "relay, hermit");
+                  "relay, hermit, port");
 }
 
 Test(spec, refuses_actors_that_are_not_complete)

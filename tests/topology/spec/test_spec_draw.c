@@ -116,16 +116,16 @@ Test(spec_draw, says_when_the_disk_is_full)
 
 Test(spec_draw, graphviz_gets_a_box_a_row_and_an_arrow_a_pair)
 {
-    expect_drawn(TOPOLOGY("    - { name: s, kind: source }\n"
-                          "    - { name: shard, kind: shard, replicate: 2 }\n",
-                          "    - { from: s, to: shard, message: work,\n"
-                          "        pattern: broadcast, credit: 5 }\n"
-                          "    - { from: shard, to: s, message: done }\n"),
-                 "digraph \"t\" {\n" DOT_HEAD
-                 "  g0 [label=\"s\\nsource, any core\"];\n"
-                 "  g1 [label=\"shard.0-1\\nshard, any core\"];\n"
-                 "  g0 -> g1 [label=\"work: broadcast x 5\\l\"];\n"
-                 "  g1 -> g0 [label=\"done: one x 16\\l\", constraint=false];\n"
-                 "}\n",
-                 skn_spec_dot);
+    expect_drawn(
+        TOPOLOGY("    - { name: s, kind: source }\n"
+                 "    - { name: shard, kind: shard, replicate: 2 }\n",
+                 "    - { from: s, to: shard, message: work,\n"
+                 "        pattern: broadcast, credit: 5 }\n"
+                 "    - { from: shard, to: s, message: done }\n"),
+        "digraph \"t\" {\n" DOT_HEAD "  g0 [label=\"s\\nsource, any core\"];\n"
+        "  g1 [label=\"shard.0-1\\nshard, any core\"];\n"
+        "  g0 -> g1 [label=\"work: broadcast x 5\\l\"];\n"
+        "  g1 -> g0 [label=\"done: one x 256\\l\", constraint=false];\n"
+        "}\n",
+        skn_spec_dot);
 }

@@ -159,6 +159,7 @@ Test(spec_hash, is_the_same_number_everywhere)
     cr_expect_eq(hash_of("skein: 1\ntopology:\n  name: t\n  actors:\n"
                          "    - { name: m, kind: relay }\n"
                          "    - { name: n, kind: relay }\n"
-                         "  pipes: [{ from: m, to: n, message: word }]\n"),
+                         "  pipes: [{ from: m, to: n, message: word, "
+                         "credit: 16 }]\n"),
                  UINT64_C(0x9bc65a02c7ab1b25));
 }

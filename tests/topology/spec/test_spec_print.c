@@ -112,7 +112,7 @@ Test(spec_print, shows_every_value)
         "    - { from: reader, to: counter, message: word, pattern: scatter, "
         "key: hash, bounds: [0, 200, 400], collect: none, credit: 3 }\n"
         "    - { from: counter, to: printer, message: total, pattern: one, "
-        "collect: gather, by: count, credit: 16 }\n",
+        "collect: gather, by: count, credit: 256 }\n",
         "%s", text);
     free(text);
     skn_spec_destroy(&spec);

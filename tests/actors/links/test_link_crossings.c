@@ -1,4 +1,4 @@
-/* test_link_ports.c - tests the random bits of a coding, and the bound on a
+/* test_link_crossings.c - tests the random bits of a coding, and the bound on a
  * peer's requests. Parcels and records are tested with whole drivers
  * (test_links.c).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,7 +9,7 @@
 #include "tests/support/link_pair.h"
 
 /* Another seed, edge or number has other bits; nothing else has a say. */
-Test(link_ports, a_key_is_of_seed_edge_and_number)
+Test(link_crossings, a_key_is_of_seed_edge_and_number)
 {
     enum {
         SEEDS = 3,
@@ -30,7 +30,7 @@ Test(link_ports, a_key_is_of_seed_edge_and_number)
 }
 
 /* The source's, of a run of two actors whose first has none. */
-Test(link_ports, the_seed_is_that_of_the_first_actor_that_has_one)
+Test(link_crossings, the_seed_is_that_of_the_first_actor_that_has_one)
 {
     static skn_value_t course[32], source[32];
     skn_wired_actor_t actors[] = {
@@ -76,7 +76,8 @@ meet_b(void)
 }
 
 /* Who asks and takes no answers does not fill our memory. */
-Test(link_ports, a_peer_that_does_not_take_its_answers_may_ask_so_often_only)
+Test(link_crossings,
+     a_peer_that_does_not_take_its_answers_may_ask_so_often_only)
 {
     skn_error_t error = { 0 };
     meet_b();
@@ -95,7 +96,7 @@ Test(link_ports, a_peer_that_does_not_take_its_answers_may_ask_so_often_only)
 }
 
 /* As often as it likes, if the answers get there. */
-Test(link_ports, a_peer_that_takes_its_answers_may_ask_on)
+Test(link_crossings, a_peer_that_takes_its_answers_may_ask_on)
 {
     skn_error_t error = { 0 };
     skn_frame_t record;

@@ -1,7 +1,8 @@
-/* link_ports.c - turns parcels into records and records into parcels, by edge.
+/* link_crossings.c - turns parcels into records and back, by their edge.
  *
  * A peer with a key may still be wrong: every value of a record is checked
- * against the ports before it is used.  SPDX-License-Identifier: Apache-2.0 */
+ * against the crossings before it is used.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,14 +91,14 @@ send_end(skn_links_t *links, skn_export_t *gate, skn_error_t *error)
 static void
 note_credit(skn_links_t *links, const skn_parcel_t *parcel)
 {
-    assert(parcel->slot < links->ports->landing_count);
-    skn_landing_t *landing = &links->ports->landings[parcel->slot];
-    skn_import_t *import = &links->ports->imports[landing->import];
+    assert(parcel->slot < links->crossings->landing_count);
+    skn_landing_t *landing = &links->crossings->landings[parcel->slot];
+    skn_import_t *import = &links->crossings->imports[landing->import];
     landing->returned += parcel->number;
     assert(landing->returned <= import->taken);
     if (!import->owes) {
         import->owes = true;
-        assert(links->owing_count < links->ports->import_count);
+        assert(links->owing_count < links->crossings->import_count);
         links->owing[links->owing_count++] = landing->import;
     }
 }
@@ -105,15 +106,15 @@ note_credit(skn_links_t *links, const skn_parcel_t *parcel)
 skn_status_t
 skn_links_give_credit(skn_links_t *links, skn_error_t *error)
 {
-    skn_ports_t *ports = links->ports;
+    skn_crossings_t *crossings = links->crossings;
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < links->owing_count; k++) {
-        skn_import_t *import = &ports->imports[links->owing[k]];
+        skn_import_t *import = &crossings->imports[links->owing[k]];
         uint64_t least = UINT64_MAX;
-        for (uint32_t at = import->first_landing; at != SKN_PORT_NONE;
-             at = ports->landings[at].next)
-            if (ports->landings[at].returned < least)
-                least = ports->landings[at].returned;
+        for (uint32_t at = import->first_landing; at != SKN_CROSSING_NONE;
+             at = crossings->landings[at].next)
+            if (crossings->landings[at].returned < least)
+                least = crossings->landings[at].returned;
         assert(import->owes && least >= import->granted);
         import->owes = false;
         if (least == import->granted || import->ended || links->finishing)
@@ -135,13 +136,13 @@ skn_links_take_parcel(skn_links_t *links, const skn_parcel_t *parcel,
 {
     assert((parcel->type != SKN_PARCEL_MESSAGE &&
             parcel->type != SKN_PARCEL_END) ||
-           parcel->slot < links->ports->export_count);
+           parcel->slot < links->crossings->export_count);
     switch (parcel->type) {
     case SKN_PARCEL_MESSAGE:
-        return send_message(links, &links->ports->exports[parcel->slot],
+        return send_message(links, &links->crossings->exports[parcel->slot],
                             parcel->pointer, error);
     case SKN_PARCEL_END:
-        return send_end(links, &links->ports->exports[parcel->slot], error);
+        return send_end(links, &links->crossings->exports[parcel->slot], error);
     case SKN_PARCEL_CLOCK:
         return skn_links_ask_clock(links, parcel, error);
     default:
@@ -162,31 +163,33 @@ counted(skn_link_peer_t *peer, skn_record_reason_t reason, skn_status_t status)
     return status;
 }
 
-/* The port of the edge that a peer names, if the edge is between us;
+/* The crossing of the edge that a peer names, if the edge is between us;
  * `of_import`: one on which the peer sends. If not, the peer has broken the
- * protocol: SKN_PORT_NONE and a filled `error`. */
+ * protocol: SKN_CROSSING_NONE and a filled `error`. */
 static uint32_t
-port_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
-        bool of_import, skn_error_t *error)
+crossing_of(const skn_links_t *links, skn_link_peer_t *peer, uint32_t edge,
+            bool of_import, skn_error_t *error)
 {
-    const skn_ports_t *ports = links->ports;
-    uint32_t port =
-        edge < ports->edge_count ? ports->port_of_edge[edge] : SKN_PORT_NONE;
-    bool is_known = port != SKN_PORT_NONE &&
-                    (of_import ? port < ports->import_count &&
-                                     ports->imports[port].edge == edge &&
-                                     ports->imports[port].node == peer->number
-                               : port < ports->export_count &&
-                                     ports->exports[port].edge == edge &&
-                                     ports->exports[port].node == peer->number);
+    const skn_crossings_t *crossings = links->crossings;
+    uint32_t crossing = edge < crossings->edge_count
+                            ? crossings->crossing_of_edge[edge]
+                            : SKN_CROSSING_NONE;
+    bool is_known =
+        crossing != SKN_CROSSING_NONE &&
+        (of_import ? crossing < crossings->import_count &&
+                         crossings->imports[crossing].edge == edge &&
+                         crossings->imports[crossing].node == peer->number
+                   : crossing < crossings->export_count &&
+                         crossings->exports[crossing].edge == edge &&
+                         crossings->exports[crossing].node == peer->number);
     if (is_known)
-        return port;
+        return crossing;
     peer->records_refused[SKN_RECORD_REASON_EDGE]++;
     skn_fail(error, SKN_BAD_MESSAGE,
              "node '%s' sent a record for edge %" PRIu32 ", which it does not "
              "own",
              peer->node->name, edge);
-    return SKN_PORT_NONE;
+    return SKN_CROSSING_NONE;
 }
 
 static skn_status_t
@@ -197,8 +200,8 @@ land(skn_links_t *links, const skn_import_t *import, skn_parcel_type_t type,
     assert(import->landing_count > 0);
     if (message)
         skn_payload_keep_many(message, import->landing_count - 1);
-    for (uint32_t at = import->first_landing; at != SKN_PORT_NONE;) {
-        const skn_landing_t *landing = &links->ports->landings[at];
+    for (uint32_t at = import->first_landing; at != SKN_CROSSING_NONE;) {
+        const skn_landing_t *landing = &links->crossings->landings[at];
         skn_parcel_t parcel = { .type = type,
                                 .slot = landing->slot,
                                 .number = number,
@@ -219,7 +222,7 @@ look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
 {
     skn_error_t cause = { 0 };
     skn_guard_verdict_t verdict =
-        skn_guard_check(&links->guards[import - links->ports->imports],
+        skn_guard_check(&links->guards[import - links->crossings->imports],
                         links->kernels, import->pipe->schema, message, &cause);
     if (verdict == SKN_GUARD_GOOD)
         return SKN_OK;
@@ -242,10 +245,10 @@ take_message(skn_links_t *links, skn_link_peer_t *peer,
              skn_error_t *error)
 {
     void *message = NULL;
-    uint32_t port = port_of(links, peer, record->edge, true, error);
-    if (port == SKN_PORT_NONE)
+    uint32_t crossing = crossing_of(links, peer, record->edge, true, error);
+    if (crossing == SKN_CROSSING_NONE)
         return SKN_BAD_MESSAGE;
-    skn_import_t *import = &links->ports->imports[port];
+    skn_import_t *import = &links->crossings->imports[crossing];
     const skn_schema_t *schema = import->pipe->schema;
     if (import->ended || record->number != import->taken ||
         import->taken - import->granted >= import->pipe->credit)
@@ -273,10 +276,10 @@ static skn_status_t
 take_end(skn_links_t *links, skn_link_peer_t *peer, const skn_record_t *record,
          skn_error_t *error)
 {
-    uint32_t port = port_of(links, peer, record->edge, true, error);
-    if (port == SKN_PORT_NONE)
+    uint32_t crossing = crossing_of(links, peer, record->edge, true, error);
+    if (crossing == SKN_CROSSING_NONE)
         return SKN_BAD_MESSAGE;
-    skn_import_t *import = &links->ports->imports[port];
+    skn_import_t *import = &links->crossings->imports[crossing];
     if (import->ended || record->number != import->taken)
         return counted(peer, SKN_RECORD_REASON_ORDER,
                        skn_fail(error, SKN_BAD_MESSAGE,
@@ -293,10 +296,10 @@ static skn_status_t
 take_credit(skn_links_t *links, skn_link_peer_t *peer,
             const skn_record_t *record, skn_error_t *error)
 {
-    uint32_t port = port_of(links, peer, record->edge, false, error);
-    if (port == SKN_PORT_NONE)
+    uint32_t crossing = crossing_of(links, peer, record->edge, false, error);
+    if (crossing == SKN_CROSSING_NONE)
         return SKN_BAD_MESSAGE;
-    skn_export_t *gate = &links->ports->exports[port];
+    skn_export_t *gate = &links->crossings->exports[crossing];
     if (record->number == 0 || record->number > gate->sent - gate->paid)
         return counted(peer, SKN_RECORD_REASON_CREDIT,
                        skn_fail(error, SKN_BAD_MESSAGE,
@@ -309,7 +312,7 @@ take_credit(skn_links_t *links, skn_link_peer_t *peer,
     skn_parcel_t parcel = { .type = SKN_PARCEL_CREDIT,
                             .slot = gate->slot,
                             .number = record->number };
-    return skn_outlet_put(gate->control, &parcel, error);
+    return skn_outlet_put(gate->back, &parcel, error);
 }
 
 /* Makes another node's failure ours, with the same text. */

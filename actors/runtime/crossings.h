@@ -1,4 +1,4 @@
-/* ports.h - the ends of edges that connect a node's actors to other nodes.
+/* crossings.h - the ends of edges that connect a node's actors to other nodes.
  *
  *     node a                                      node b
  *     sender ─▶ export ═════ edge 17 ═════▶ import ─▶ landing: receiver 0
@@ -6,10 +6,10 @@
  * All nodes wire the same topology and number its edges alike; messages between
  * nodes identify an edge by its number. A broadcast has one edge for each node,
  * whose messages go to every receiver there, and whose credit is that of the
- * slowest receiver. The host's thread makes the ports (system_edges.c); then
- * only the link driver uses them.  SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_RUNTIME_PORTS_H
-#define ACTORS_RUNTIME_PORTS_H
+ * slowest receiver. The host's thread makes the crossings (system_edges.c);
+ * then only the link driver uses them.  SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_RUNTIME_CROSSINGS_H
+#define ACTORS_RUNTIME_CROSSINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +17,17 @@
 #include "actors/runtime/wiring.h"
 #include "transport/inproc/pipe.h"
 
-/* No port has this edge; there is no next landing. */
-#define SKN_PORT_NONE UINT32_MAX
+/* No crossing has this edge; there is no next landing. */
+#define SKN_CROSSING_NONE UINT32_MAX
 
 typedef struct skn_export {
     uint32_t edge, node; /* the edge's number in the topology; the receiving
                           * node */
     uint32_t slot;       /* the edge's slot at its sender */
     const skn_wired_pipe_t *pipe;
-    skn_outlet_t *control; /* the sender's control inbox, for credit */
-    uint64_t sent, paid;   /* messages, and those whose credit was returned */
-    uint64_t bytes;        /* encoded size of its messages */
+    skn_outlet_t *back;  /* the sender's inbox, for credit */
+    uint64_t sent, paid; /* messages, and those whose credit was returned */
+    uint64_t bytes;      /* encoded size of its messages */
 } skn_export_t;
 
 typedef struct skn_import {
@@ -48,17 +48,17 @@ typedef struct skn_landing {
     uint64_t returned; /* credit that it returned, in total */
 } skn_landing_t;
 
-typedef struct skn_ports {
+typedef struct skn_crossings {
     skn_export_t *exports;
     skn_import_t *imports;
     skn_landing_t *landings;
     uint32_t export_count, import_count, landing_count;
-    uint32_t import_room;   /* the most imports that are made */
-    uint32_t *port_of_edge; /* [edge_count] index of the export or import */
+    uint32_t import_room;       /* the most imports that are made */
+    uint32_t *crossing_of_edge; /* [edge_count] index of the export or import */
     uint32_t edge_count;
-    skn_outlet_t **outlets; /* every outlet that a port uses, to close it */
-    uint64_t *outlet_names;
+    skn_outlet_t **outlets; /* every outlet that a crossing uses, to close it */
+    uint32_t *outlet_receivers; /* the inbox that each leads to */
     uint32_t outlet_count;
-} skn_ports_t;
+} skn_crossings_t;
 
 #endif

@@ -1,0 +1,376 @@
+/* port.c - sends and takes messages at the ends of pipes that the host holds.
+ *
+ *     post ──▶ credit? ──▶ outgoing.c ──▶ outlets
+ *     take ◀── arrived ◀── inbox          descriptor: inbox or bell readable
+ * The descriptor of an inbox is edge triggered: the bell stays readable while
+ * messages have been taken from the inbox and not by the host, and at the end.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/runtime/port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "actors/runtime/system_internal.h"
+#include "transport/message/schema.h"
+
+const skn_kind_t skn_port_kind = {
+    .name = "port",
+    .help = "the host program sends and takes its messages",
+    .gate = true,
+};
+
+struct skn_port {
+    pthread_mutex_t lock;
+    skn_actor_t *actor;
+    skn_queue_t arrived;
+    int descriptor;         /* epoll of the inbox and the bell */
+    int bell;               /* eventfd */
+    bool is_ringing;        /* the bell is readable */
+    bool is_finished;       /* it sends no more */
+    bool is_closed;         /* the run has ended */
+    atomic_bool is_alarmed; /* to be closed */
+    bool is_unbound;        /* credit was returned for all that has arrived */
+    bool has_ended;         /* reported to the host's inbox */
+};
+
+/* --- for the runtime ------------------------------------------------------ */
+
+static bool
+watch(const skn_port_t *port, int descriptor)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    return descriptor >= 0 && port->descriptor >= 0 &&
+           epoll_ctl(port->descriptor, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+skn_port_t *
+skn_port_new(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_port_t *port = skn_system_array(1, sizeof(*port), error);
+    if (!port)
+        return NULL;
+    (void)pthread_mutex_init(&port->lock, NULL);
+    port->actor = actor;
+    port->descriptor = epoll_create1(EPOLL_CLOEXEC);
+    port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!watch(port, port->bell) ||
+        !watch(port, skn_inbox_descriptor(actor->inbox))) {
+        skn_fail(error, SKN_NO_MEMORY,
+                 "cannot create the descriptor of port %s: %s",
+                 actor->wired->name, strerror(errno));
+        skn_port_destroy(&port);
+        return NULL;
+    }
+    actor->phase = SKN_PHASE_RUNNING;
+    return port;
+}
+
+void
+skn_port_destroy(skn_port_t **port)
+{
+    skn_parcel_t parcel;
+    if (!*port)
+        return;
+    while (skn_queue_take(&(*port)->arrived, &parcel))
+        skn_payload_drop(parcel.pointer);
+    free((*port)->arrived.parcel);
+    if ((*port)->bell >= 0)
+        (void)close((*port)->bell);
+    if ((*port)->descriptor >= 0)
+        (void)close((*port)->descriptor);
+    (void)pthread_mutex_destroy(&(*port)->lock);
+    free(*port);
+    *port = NULL;
+}
+
+/* --- under the lock ------------------------------------------------------- */
+
+static void
+lock(skn_port_t *port)
+{
+    (void)pthread_mutex_lock(&port->lock);
+    port->is_closed = port->is_closed || atomic_load(&port->is_alarmed);
+}
+
+/* Whether no more messages can arrive. */
+static bool
+is_over(const skn_port_t *port)
+{
+    const skn_actor_t *actor = port->actor;
+    return port->is_closed || actor->open_edges + actor->open_peers == 0;
+}
+
+/* Makes the bell readable if there is something to take, or nothing will be. */
+static void
+set_bell(skn_port_t *port)
+{
+    bool rings = port->arrived.count > 0 || port->is_closed ||
+                 (is_over(port) && port->actor->in_edge_count > 0);
+    uint64_t one = 1;
+    if (rings == port->is_ringing)
+        return;
+    ssize_t bytes = rings ? write(port->bell, &one, sizeof(one))
+                          : read(port->bell, &one, sizeof(one));
+    (void)bytes; /* it was the other way round */
+    port->is_ringing = rings;
+}
+
+/* The run goes on without this port once it sends and gets no more. */
+static void
+check_end(skn_port_t *port)
+{
+    if (port->has_ended || !is_over(port) ||
+        (!port->is_finished && port->actor->out_edge_count > 0))
+        return;
+    port->has_ended = true;
+    port->actor->phase = SKN_PHASE_ENDED;
+    skn_actor_report(port->actor, SKN_PARCEL_ENDED, NULL);
+}
+
+static skn_status_t
+take_parcel(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
+{
+    skn_actor_t *actor = port->actor;
+    skn_status_t status = SKN_OK;
+    switch (parcel->type) {
+    case SKN_PARCEL_CREDIT:
+        return skn_outgoing_credit(actor, parcel->slot,
+                                   (uint32_t)parcel->number, error);
+    case SKN_PARCEL_END:
+        return skn_incoming_end(actor, parcel->slot, error);
+    default:
+        assert(parcel->type == SKN_PARCEL_MESSAGE);
+        if (skn_queue_put(&port->arrived, parcel)) {
+            if (port->is_unbound)
+                status = skn_incoming_owe(actor, parcel->slot, error);
+            return status;
+        }
+        skn_payload_drop(parcel->pointer);
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "%s: no memory for more than %u messages that wait",
+                        actor->wired->name, port->arrived.count);
+    }
+}
+
+/* Empties the inbox, so that its descriptor signals what comes next. */
+static void
+collect(skn_port_t *port)
+{
+    skn_parcel_t parcel;
+    while (skn_inbox_take(port->actor->inbox, &parcel)) {
+        skn_error_t error = { 0 };
+        if (take_parcel(port, &parcel, &error) != SKN_OK)
+            skn_actor_fail(port->actor, &error);
+    }
+}
+
+static void
+finish(skn_port_t *port)
+{
+    skn_error_t error = { 0 };
+    if (port->is_finished)
+        return;
+    port->is_finished = true;
+    if (skn_outgoing_end(port->actor, false, &error) != SKN_OK ||
+        skn_outgoing_end(port->actor, true, &error) != SKN_OK)
+        skn_actor_fail(port->actor, &error);
+    check_end(port);
+    set_bell(port);
+}
+
+static skn_status_t
+check_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
+           skn_error_t *error)
+{
+    skn_actor_t *actor = port->actor;
+    const char *name = actor->wired->name;
+    if (port->is_finished || port->is_closed)
+        return skn_fail(error, SKN_UNAVAILABLE,
+                        "port %s sends no more: it was finished, or the run "
+                        "was stopped or has ended",
+                        name);
+    if (skn_actor_receivers(actor, schema) == 0)
+        return skn_fail(error, SKN_USAGE, "port %s has no pipe for '%s'", name,
+                        schema->name);
+    if (!skn_outgoing_has_credit(actor, schema, message))
+        collect(port);
+    if (!skn_outgoing_has_credit(actor, schema, message))
+        return skn_fail(error, SKN_BUSY,
+                        "port %s: the receivers of '%s' take no more at the "
+                        "moment",
+                        name, schema->name);
+    return SKN_OK;
+}
+
+/* Takes what has arrived into the caller's hands: counts it, and returns its
+ * credit. */
+static const void *
+hand_over(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
+{
+    skn_actor_t *actor = port->actor;
+    const void *message = parcel->pointer;
+    skn_status_t status = skn_incoming_count(actor, parcel, &message, error);
+    if (status == SKN_OK && !port->is_unbound)
+        status = skn_incoming_owe(actor, parcel->slot, error);
+    if (status == SKN_OK)
+        return message;
+    skn_payload_drop(message);
+    skn_actor_fail(actor, error);
+    return NULL;
+}
+
+/* --- for the host --------------------------------------------------------- */
+
+int
+skn_port_fd(const skn_port_t *port)
+{
+    return port ? port->descriptor : -1;
+}
+
+void *
+skn_port_message(skn_port_t *port, const skn_schema_t *schema,
+                 const size_t *counts, skn_error_t *error)
+{
+    if (!port) {
+        skn_fail(error, SKN_USAGE, "skn_port_message: the port is NULL");
+        return NULL;
+    }
+    lock(port);
+    void *message = skn_actor_message(port->actor, schema, counts, error);
+    (void)pthread_mutex_unlock(&port->lock);
+    return message;
+}
+
+skn_status_t
+skn_port_post(skn_port_t *port, const void *message, skn_error_t *error)
+{
+    if (!port || !message) {
+        skn_message_drop(message);
+        return skn_fail(error, SKN_USAGE, "skn_port_post: the %s is NULL",
+                        port ? "message" : "port");
+    }
+    lock(port);
+    skn_status_t status =
+        check_send(port, skn_payload_of(message)->schema, message, error);
+    if (status == SKN_OK)
+        status = skn_actor_post(port->actor, message, error);
+    else if (status != SKN_BUSY)
+        skn_payload_drop(message);
+    set_bell(port);
+    (void)pthread_mutex_unlock(&port->lock);
+    return status;
+}
+
+skn_status_t
+skn_port_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
+              skn_error_t *error)
+{
+    if (!port || !schema || !message)
+        return skn_fail(error, SKN_USAGE, "skn_port_send: the %s is NULL",
+                        !port     ? "port"
+                        : !schema ? "schema"
+                                  : "message");
+    lock(port);
+    skn_status_t status = check_send(port, schema, message, error);
+    if (status == SKN_OK)
+        status = skn_actor_send(port->actor, schema, message, error);
+    set_bell(port);
+    (void)pthread_mutex_unlock(&port->lock);
+    return status;
+}
+
+const void *
+skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
+{
+    skn_error_t own;
+    skn_parcel_t parcel;
+    const void *message = NULL;
+    if (!error)
+        error = &own;
+    if (!port) {
+        skn_fail(error, SKN_USAGE, "skn_port_take: the port is NULL");
+        return NULL;
+    }
+    lock(port);
+    if (port->arrived.count == 0)
+        collect(port);
+    if (skn_queue_take(&port->arrived, &parcel)) {
+        message = hand_over(port, &parcel, error);
+    } else if (is_over(port)) {
+        skn_fail(error, SKN_UNAVAILABLE, "no more messages arrive at port %s",
+                 port->actor->wired->name);
+    } else {
+        skn_fail(error, SKN_BUSY, "no message has arrived at port %s yet",
+                 port->actor->wired->name);
+        if (skn_incoming_return_credit(port->actor, error) != SKN_OK)
+            skn_actor_fail(port->actor, error);
+    }
+    check_end(port);
+    set_bell(port);
+    (void)pthread_mutex_unlock(&port->lock);
+    if (message && schema)
+        *schema = skn_payload_of(message)->schema;
+    return message;
+}
+
+void
+skn_port_finish(skn_port_t *port)
+{
+    if (!port)
+        return;
+    lock(port);
+    finish(port);
+    (void)pthread_mutex_unlock(&port->lock);
+}
+
+void
+skn_port_lift_bound(skn_port_t *port)
+{
+    skn_error_t error = { 0 };
+    const skn_queue_t *arrived = &port->arrived;
+    lock(port);
+    for (uint32_t k = 0; k < arrived->count && !port->is_unbound; k++) {
+        uint32_t at = (arrived->first + k) % arrived->room;
+        if (skn_incoming_owe(port->actor, arrived->parcel[at].slot, &error) !=
+            SKN_OK)
+            skn_actor_fail(port->actor, &error);
+    }
+    port->is_unbound = true;
+    (void)pthread_mutex_unlock(&port->lock);
+}
+
+void
+skn_port_pump(skn_port_t *port)
+{
+    skn_error_t error = { 0 };
+    lock(port);
+    collect(port);
+    if (skn_incoming_return_credit(port->actor, &error) != SKN_OK)
+        skn_actor_fail(port->actor, &error);
+    check_end(port);
+    set_bell(port);
+    (void)pthread_mutex_unlock(&port->lock);
+}
+
+void
+skn_port_alarm(skn_port_t *port)
+{
+    uint64_t one = 1;
+    atomic_store(&port->is_alarmed, true);
+    ssize_t bytes = write(port->bell, &one, sizeof(one));
+    (void)bytes;
+}
+
+void
+skn_port_close(skn_port_t *port)
+{
+    lock(port);
+    port->is_closed = true;
+    set_bell(port);
+    (void)pthread_mutex_unlock(&port->lock);
+}

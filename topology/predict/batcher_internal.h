@@ -1,0 +1,32 @@
+/* batcher_internal.h - the fields of a batcher, for its source and its test.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_PREDICT_BATCHER_INTERNAL_H
+#define TOPOLOGY_PREDICT_BATCHER_INTERNAL_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "skein/batcher.h"
+
+typedef struct skn_predict_call skn_predict_call_t;
+
+/* Calls that are predicted together, in the order of their arrival. */
+typedef struct skn_predict_batch {
+    skn_predict_call_t *first, *last;
+    size_t point_count;
+    uint32_t call_count;
+} skn_predict_batch_t;
+
+/* `lock` guards all fields behind it. */
+struct skn_batcher {
+    skn_predictor_slot_t *slot;
+    size_t points_max;
+    uint64_t wait_ns;
+    pid_t process; /* that made it */
+    pthread_mutex_t lock;
+    pthread_cond_t left;         /* the last call has returned */
+    skn_predict_batch_t forming; /* waits for more calls */
+    uint32_t call_count;         /* calls that have not returned */
+};
+
+#endif

@@ -172,6 +172,12 @@ skn_actor_stop_wanted(const skn_actor_t *actor)
     return actor && skn_system_stops(actor->system);
 }
 
+uint32_t
+skn_actor_saves_wanted(const skn_actor_t *actor)
+{
+    return skn_system_saves(actor->system);
+}
+
 /* Checks that an event is one line, since programs read events line by line. */
 static skn_status_t
 check_event(const skn_actor_t *actor, const char *text, skn_error_t *error)

@@ -517,6 +517,18 @@ skn_system_stop(skn_system_t *system)
     errno = saved;
 }
 
+void
+skn_system_save(skn_system_t *system)
+{
+    (void)atomic_fetch_add(&system->saves_wanted, 1);
+}
+
+uint32_t
+skn_system_saves(const skn_system_t *system)
+{
+    return atomic_load(&system->saves_wanted);
+}
+
 bool
 skn_system_stops(const skn_system_t *system)
 {

@@ -173,6 +173,7 @@ struct skn_actor {
     skn_place_t place; /* also read by the watchdog */
     bool closing, has_nothing, finished, wire;
     bool holds;            /* what it sends may wait for more (outgoing.c) */
+    bool in_row;           /* the message in hand came behind another one */
     struct pollfd watched; /* .fd -1: none */
     bool is_ready;         /* it has events, or the run is to stop */
     bool is_quick;         /* its last `produce` was */

@@ -145,7 +145,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
                  skn_in_pipe_t *pipe, const void *message, skn_error_t *error)
 {
     uint64_t begin_ns = actor->now_ns;
-    actor->holds = pipe && pipe->is_quick;
+    actor->holds = pipe && pipe->is_quick && actor->in_row;
     actor->has_nothing = false;
     skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
                     begin_ns);

@@ -455,6 +455,7 @@ thread_main(zsock_t *pipe, void *argument)
     inbox_of(&orders, pipe);
     (void)zsock_signal(pipe, 0);
     thread->run(&orders, thread->argument);
+    HAPPENS_BEFORE(thread); /* its end, for skn_thread_end */
 }
 
 static void *
@@ -526,6 +527,7 @@ skn_thread_end(skn_thread_t **thread)
         return;
     skn_thread_mask(&before); /* a signal would end the wait for the thread */
     zactor_destroy(&(*thread)->zactor);
+    HAPPENS_AFTER(*thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_fetch_sub(&socket_count, 2);
     free(*thread);

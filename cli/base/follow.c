@@ -114,7 +114,7 @@ wait_on_leash(const cli_call_t *call, skn_topology_t *topology, leash_t *leash)
          leash->lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]);
          k++)
         if (until_ns[k] == CLI_FOLLOW_BREAK)
-            skn_topology_break(topology);
+            skn_topology_abort(topology);
         else if (until_ns[k] > leash->until_ns)
             leash->until_ns = until_ns[k];
     /* Check this after reading: a process that gives way to others may have had

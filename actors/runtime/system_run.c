@@ -632,7 +632,8 @@ join(skn_system_t *system)
 skn_status_t
 skn_system_wait_for(skn_system_t *system, int timeout_ms, skn_error_t *error)
 {
-    lift_bounds(system);
+    if (timeout_ms != 0)
+        lift_bounds(system);
     bool gone = await(system, timeout_ms, false);
     if (gone && !system->joined)
         join(system);

@@ -129,9 +129,10 @@ SKN_API void skn_topology_abort(skn_topology_t *topology);
  * kept. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
-/* The same for at most `timeout_ms` (0: without waiting, -1: forever).
- * SKN_BUSY: the run has not ended. A run that failed with SKN_BUSY itself gives
- * SKN_UNAVAILABLE here, unless `timeout_ms` is -1. */
+/* The same for at most `timeout_ms` (-1: forever, 0: only asks, and keeps no
+ * events for actors that wait until the host reads some). SKN_BUSY: the run has
+ * not ended. A run that failed with SKN_BUSY itself gives SKN_UNAVAILABLE here,
+ * unless `timeout_ms` is -1. */
 SKN_API skn_status_t skn_topology_wait_for(skn_topology_t *topology,
                                            int timeout_ms, skn_error_t *error);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/training.h"
+#include "cli/base/auto_report.h"
 #include "cli/base/verbs.h"
 #include "topology/run/check.h"
 #include "topology/run/model_run.h"
@@ -93,7 +93,7 @@ read_data(const cli_call_t *call, skn_model_t *model)
         return cli_report(call, &error);
     if (skn_plan_make(&plan, model, units, &error) == SKN_OK) {
         say_data(call, &plan.data);
-        cli_training_notes(call, &plan);
+        cli_plan_notes(call, &plan);
         return 0;
     }
     int code = cli_report(call, &error);

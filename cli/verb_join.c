@@ -3,12 +3,13 @@
 #include <inttypes.h>
 
 #include "skein/text.h"
-#include "cli/base/networks.h"
+#include "cli/base/events.h"
 #include "cli/base/process.h"
-#include "cli/ranking.h"
 #include "cli/base/verbs.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "topology/predict/join.h"
+#include "topology/predict/rank.h"
+#include "topology/training/networks.h"
 
 static bool
 is_taken(const char *into)
@@ -19,6 +20,29 @@ is_taken(const char *into)
     bool taken = checkpoint != NULL;
     skn_checkpoint_close(&checkpoint);
     return taken;
+}
+
+/* Fits the ranker to the first network, and prints what it costs. */
+static skn_status_t
+rank(const cli_call_t *call, skn_rank_options_t *options, skn_ranker_t *ranker,
+     skn_join_extra_t *extra, skn_error_t *error)
+{
+    skn_ranked_t ranked;
+    skn_json_text_t event = { 0 };
+    options->threads = skn_unit_count(error);
+    if (options->threads == 0)
+        return error->status;
+    skn_status_t status =
+        skn_rank(ranker, call->operands[0], options, &ranked, error);
+    extra->seconds = ranked.seconds;
+    extra->cpu_seconds = ranked.cpu_seconds;
+    if (status != SKN_OK)
+        return status;
+    skn_ranked_write_event(&ranked, options->trees, &event);
+    if (!event.failed)
+        cli_event_show(call, event.bytes);
+    skn_json_text_fini(&event);
+    return SKN_OK;
 }
 
 static int
@@ -37,7 +61,7 @@ join_run(const cli_call_t *call)
                             "model is made");
         return cli_report(call, &error);
     }
-    if (cli_networks_begun(into, 0)) { /* `train` removes them after the join */
+    if (skn_networks_begun(into, 0)) { /* `train` removes them after the join */
         (void)skn_fail(&error, SKN_CANNOT_CREATE,
                        "%.200s holds networks of `skein train`", into);
         (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
@@ -52,8 +76,7 @@ join_run(const cli_call_t *call)
     skn_status_t status =
         cli_count(call, "trees", SKN_RANKER_TREES_MAX, &ranks.trees, &error);
     if (status == SKN_OK && ranks.trees > 0)
-        status =
-            cli_rank(call, call->operands[0], &ranks, &ranker, &extra, &error);
+        status = rank(call, &ranks, &ranker, &extra, &error);
     if (status == SKN_OK)
         status = skn_join(into, call->operands, call->operand_count,
                           ranks.trees > 0 ? &extra : NULL, &joined, &error);

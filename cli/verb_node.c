@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cli/base/follow.h"
-#include "cli/base/training.h"
+#include "cli/base/trainer.h"
 #include "cli/base/verbs.h"
+#include "formats/checkpoint/run_folder.h"
 #include "skein/predictor.h"
-#include "topology/run/resume.h"
 
 static int
 node_run(const cli_call_t *call)
@@ -16,21 +16,17 @@ node_run(const cli_call_t *call)
         .path = call->operands[1],
         .node = call->operands[0],
         .run_id = cli_value(call, "run"),
+        .from = cli_value(call, "from"),
         .predict = cli_value(call, "predict"),
-        .labels = CLI_LABELS_DEFAULT,
         .progress = cli_flag(call, "progress"),
         .leash = cli_flag(call, "leash"),
         .lease = cli_flag(call, "lease"),
     };
     uint32_t generation = 0;
     bool stopped = false;
-    skn_from_t from;
     const char *number = cli_value(call, "generation");
     bool has_generation = number && strcmp(number, "0") != 0;
-    training.from = cli_value(call, "from");
-    if ((training.from &&
-         skn_from_parse(training.from, &from, &error) != SKN_OK) ||
-        (has_generation && cli_count(call, "generation", SKN_GENERATION_MAX,
+    if ((has_generation && cli_count(call, "generation", SKN_GENERATION_MAX,
                                      &generation, &error) != SKN_OK) ||
         cli_count(call, "wait", CLI_WAIT_S_MAX, &training.wait_s, &error) !=
             SKN_OK ||

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "cli/base/training.h"
+#include "cli/base/auto_report.h"
 #include "cli/base/verbs.h"
 #include "topology/plan/cost.h"
 #include "topology/run/model_run.h"
@@ -65,7 +65,7 @@ plan_run(const cli_call_t *call)
         if (run.plan.node_count == 0)
             skn_shortfall_quota("", run.plan.units, SKN_SHORTFALL_CORES,
                                 cli_warn_to, call);
-        cli_training_notes(call, &run.plan);
+        cli_plan_notes(call, &run.plan);
     }
     if (status == SKN_OK && cli_flag(call, "model")) {
         status =

@@ -56,19 +56,18 @@ static int
 follow(const cli_call_t *call, skn_topology_t *topology)
 {
     skn_error_t error = { 0 };
-    skn_start_options_t options = SKN_START_OPTIONS();
-    cli_follow_t how = { .options = &options };
+    uint32_t node = 0;
     if (refuse_ports(call, topology, &error) != SKN_OK ||
-        find_node(call, topology, &options.node, &error) != SKN_OK) {
+        find_node(call, topology, &node, &error) != SKN_OK) {
         skn_topology_destroy(&topology);
         return cli_report(call, &error);
     }
     const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
     skn_shortfall_quota(
-        "", skn_shortfall_units(wiring, options.node),
+        "", skn_shortfall_units(wiring, node),
         "put the actors of the file on as many cores as that, at most ",
         cli_warn_to, call);
-    return cli_follow(call, &topology, &how);
+    return cli_follow(call, &topology, node);
 }
 
 static int

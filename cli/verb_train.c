@@ -1,31 +1,10 @@
 /* verb_train.c - skein train: trains the model of a model file.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/ensemble.h"
 #include "cli/base/follow.h"
-#include "cli/base/networks.h"
 #include "cli/base/process.h"
-#include "cli/base/training.h"
+#include "cli/base/trainer.h"
 #include "cli/base/verbs.h"
 #include "topology/config/shell_word.h"
-
-/* Sets *stopped if it was asked to stop before it was done. */
-static int
-train(const cli_call_t *call, bool *stopped)
-{
-    cli_outcome_t outcome = { 0 };
-    const cli_training_t training = {
-        .path = call->operands[0],
-        .outcome = &outcome,
-        .stopped = stopped,
-    };
-    int code = cli_training(call, &training);
-    if (outcome.networks > 0)
-        return cli_ensemble(call, &outcome, stopped);
-    if (code == 0 && cli_flag(call, "resume") &&
-        cli_networks_begun(outcome.path, 0))
-        cli_ensemble_sweep(outcome.path);
-    return outcome.joined ? cli_ensemble_tell(call, &outcome) : code;
-}
 
 /* Refuses a run folder in place of a model file unless the run resumes. */
 static skn_status_t
@@ -51,7 +30,9 @@ train_run(const cli_call_t *call)
     if (cli_requeue_check(call, &error) != SKN_OK ||
         check_folder(call, &error) != SKN_OK)
         return cli_report(call, &error);
-    int code = train(call, &stopped);
+    const cli_training_t training = { .path = call->operands[0],
+                                      .stopped = &stopped };
+    int code = cli_training(call, &training);
     return cli_requeue(call, code, stopped);
 }
 

@@ -19,7 +19,7 @@
 #include "cli/base/process.h"
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
-#include "cli/base/training.h"
+#include "cli/base/trainer.h"
 #include "cli/up/up.h"
 #include "cli/elastic/up_elastic.h"
 #include "cli/up/up_report.h"

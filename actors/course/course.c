@@ -56,7 +56,9 @@ typedef struct course {
     bool restoring, is_prediction;
     bool must_resave; /* the checkpoint we began from must be written again */
     bool hands_over;  /* then stop, so that serving members may leave */
-    bool halting, saving_best, epoch_done, stopping, stale;
+    bool halting;     /* the span was asked to end where it is */
+    uint32_t saves;   /* requests of the host that a checkpoint has met */
+    bool saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
     skn_scores_t validation;
@@ -147,6 +149,13 @@ end_run(skn_actor_t *actor, course_t *course, skn_error_t *error)
 
 /* --- checkpoints --------------------------------------------------------- */
 
+/* Whether the host has requested a checkpoint since the last one. */
+static bool
+save_is_wanted(const skn_actor_t *actor, const course_t *course)
+{
+    return course->has_keeper && skn_actor_saves_wanted(actor) != course->saves;
+}
+
 static skn_status_t
 save(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
@@ -154,6 +163,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_progress_t *progress = &course->progress;
     assert(!course->saving && !course->training);
     course->throughput.told_ns = 0;
+    course->saves = skn_actor_saves_wanted(actor);
     course->saving = skn_actor_set_saving(actor, true);
     skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
     progress->finished =
@@ -184,7 +194,7 @@ close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     const skn_progress_t *progress = &course->progress;
     bool last = is_last(course) || course->stopping;
-    bool due = last || course->saving_best;
+    bool due = last || course->saving_best || save_is_wanted(actor, course);
     if (course->every_batches > 0 &&
         progress->batch % course->every_batches == 0)
         due = true;
@@ -485,7 +495,8 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
         return unasked(actor, "a marker at batch", reached->batch, error);
     course->training = false;
     course->progress.batch = reached->batch;
-    if (course->halting || skn_actor_stop_wanted(actor))
+    course->halting = false;
+    if (skn_actor_stop_wanted(actor))
         course->stopping = !is_last(course);
     skn_status_t status = take_rounding(actor, course, reached, error);
     if (status != SKN_OK)
@@ -513,10 +524,10 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
 }
 
 /* True if the next marker is near, at the average speed so far. A run that is
- * told to stop then continues to it: stopped there, it resumes with the same
- * bits as without the stop; in between, a window of batches would have seen
- * older weights. A user who presses Ctrl-C does not expect to wait more than
- * two seconds. */
+ * told to stop, or to save, then continues to it: stopped there, it resumes
+ * with the same bits as without the stop; in between, a window of batches would
+ * have seen older weights. A user who presses Ctrl-C does not expect to wait
+ * more than two seconds. */
 static bool
 marker_is_near(const course_t *course, uint64_t batch, uint64_t now_ns)
 {
@@ -569,7 +580,9 @@ on_result(skn_actor_t *actor, void *state, const void *message,
     }
     if (course->at_marker)
         return close_window(actor, course, error);
-    if (!skn_actor_stop_wanted(actor) || course->halting ||
+    bool is_wanted =
+        skn_actor_stop_wanted(actor) || save_is_wanted(actor, course);
+    if (!is_wanted || course->halting ||
         marker_is_near(course, result->batch, skn_actor_time_ns(actor)))
         return SKN_OK;
     course->halting = true;

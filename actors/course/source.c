@@ -135,8 +135,10 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     source_state_t *source = state;
-    (void)message;
-    if (!source->running || source->purpose != SKN_PURPOSE_TRAIN ||
+    /* It may arrive after the span in which it was sent, and after the `go` of
+     * the next one. */
+    bool is_late = ((const skn_halt_t *)message)->batch < source->floor;
+    if (!source->running || source->purpose != SKN_PURPOSE_TRAIN || is_late ||
         source->next == source->end)
         return SKN_OK;
     source->end = source->next;

@@ -613,7 +613,7 @@ wait_for_close(skn_links_t *links)
             skn_links_drop(&parcel);
         }
         if (!links->closing)
-            skn_inbox_wait(&links->inbox, 1, -1, -1);
+            skn_inbox_wait(&links->inbox, 1, NULL, -1);
     }
 }
 

@@ -194,6 +194,32 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     return skn_actor_post(actor, gradient, error);
 }
 
+/* Sends the changed rows to the builder. */
+static skn_status_t
+show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
+{
+    uint64_t applied = output->turns.returned;
+    skn_index_view_t view = {
+        .rows = output->head.rows,
+        .applied = applied,
+        .marker = applied == output->marker,
+    };
+    return skn_shard_index_send(&output->index, actor, &view, error);
+}
+
+/* The first batch after a marker tells of one that was not expected, since a
+ * halt has made it. */
+static skn_status_t
+pass_marker(skn_actor_t *actor, output_t *output, const skn_arrival_t *next,
+            skn_error_t *error)
+{
+    if (next->batch != next->labels->floor ||
+        next->batch != output->turns.returned || !output->turns.rows_here)
+        return SKN_OK;
+    output->marker = next->batch;
+    return show_rows(actor, output, error);
+}
+
 /* Does every step that is possible now, in the one order that turns.h
  * allows. */
 static skn_status_t
@@ -208,6 +234,8 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
             skn_turns_check_batch(&output->turns, next->batch,
                                   skn_actor_name(actor), error) != SKN_OK)
             return SKN_BAD_MESSAGE;
+        if (is_training && pass_marker(actor, output, next, error) != SKN_OK)
+            return error->status;
         if (is_training && next->batch == output->turns.forwards &&
             skn_turns_forward_allowed(&output->turns, next->labels->floor) &&
             skn_shard_index_ready(&output->index, next->batch))
@@ -377,21 +405,6 @@ on_partition(skn_actor_t *actor, void *state, const void *message,
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }
 
-/* Sends the changed rows to the builder. A halt may arrive after its last batch
- * has come back: the present state then is a marker. */
-static skn_status_t
-show_rows(skn_actor_t *actor, output_t *output, skn_error_t *error)
-{
-    const skn_turns_t *turns = &output->turns;
-    uint64_t applied = turns->returned;
-    skn_index_view_t view = {
-        .rows = output->head.rows,
-        .applied = applied,
-        .marker = applied == output->marker || turns->last_batch == applied - 1,
-    };
-    return skn_shard_index_send(&output->index, actor, &view, error);
-}
-
 static skn_status_t
 on_lease(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
@@ -425,12 +438,8 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
 {
     output_t *output = state;
-    skn_turns_t *turns = &output->turns;
-    skn_status_t status = SKN_OK;
-    turns->last_batch = ((const skn_halt_t *)message)->batch;
-    if (turns->rows_here && turns->returned == turns->last_batch + 1)
-        status = show_rows(actor, output, error);
-    return status == SKN_OK ? take_turns(actor, output, error) : status;
+    output->turns.last_batch = ((const skn_halt_t *)message)->batch;
+    return take_turns(actor, output, error);
 }
 
 /* --- open and close -------------------------------- */

@@ -38,7 +38,8 @@ skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
     uint64_t waits_for = turns->updates + turns->window - 1;
     if (waits_for > horizon)
         waits_for = horizon;
-    if (waits_for > turns->last_batch)
+    /* A halt may be older than the marker before this batch. */
+    if (turns->updates <= turns->last_batch && waits_for > turns->last_batch)
         waits_for = turns->last_batch;
     return turns->rows_here && turns->updates < turns->forwards &&
            (turns->free_order || turns->forwards > waits_for);

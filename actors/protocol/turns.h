@@ -28,7 +28,8 @@ typedef struct skn_turns {
     uint64_t forwards;   /* next batch to compute */
     uint64_t updates;    /* next batch whose gradient is sent */
     uint64_t returned;   /* batches whose rows have returned */
-    uint64_t last_batch; /* no later batch will come; UINT64_MAX: open */
+    uint64_t last_batch; /* of the last span that was halted: no later batch
+                          * comes before the marker; UINT64_MAX: none was */
 } skn_turns_t;
 
 void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);

@@ -11,6 +11,7 @@
 #ifndef ACTORS_RUNTIME_ACTOR_H
 #define ACTORS_RUNTIME_ACTOR_H
 
+#include <poll.h>
 #include <stdatomic.h>
 
 #include "actors/runtime/counters.h"
@@ -171,8 +172,11 @@ struct skn_actor {
     skn_phase_t phase;
     skn_place_t place; /* also read by the watchdog */
     bool closing, has_nothing, finished, wire;
-    bool holds;    /* what it sends may wait for more (outgoing.c) */
-    bool is_quick; /* its last `produce` was */
+    bool holds;            /* what it sends may wait for more (outgoing.c) */
+    bool in_row;           /* the message in hand came behind another one */
+    struct pollfd watched; /* .fd -1: none */
+    bool is_ready;         /* it has events, or the run is to stop */
+    bool is_quick;         /* its last `produce` was */
     bool has_held;
     uint64_t held_ns; /* since when */
     bool moved;       /* work or credit has arrived since the last wait began */

@@ -463,6 +463,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
            next_parcel(actor, queue, &parcel)) {
         skn_error_t error = { 0 };
         skn_status_t status;
+        actor->in_row = taken > 0; /* a single message is passed on at once */
         if (taken++ == 0)
             actor->now_ns = skn_monotonic_ns();
         actor->moved = true;
@@ -474,7 +475,9 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
             skn_actor_fail(actor, &error);
     }
     skn_outgoing_flush(actor);
-    return taken == PASS_PARCELS_MAX || queue->count > 0;
+    /* Where several came at once, more are likely to come before a wait begins,
+     * which costs far more than another look. */
+    return taken > 1 || queue->count > 0;
 }
 
 bool

@@ -20,6 +20,7 @@
     P(OPEN, "open", NULL)                                                      \
     P(START, "start", NULL)                                                    \
     P(PRODUCE, "produce", NULL)                                                \
+    P(READY, "ready", NULL)                                                    \
     P(DRAIN, "drain", NULL)                                                    \
     P(CUT, "salvage", NULL)                                                    \
     P(CLOSE, "close", NULL)                                                    \

@@ -35,10 +35,11 @@ struct skn_port {
     bool is_finished;       /* it sends no more */
     bool is_closed;         /* the run has ended */
     atomic_bool is_alarmed; /* to be closed */
-    bool is_unbound;        /* credit returns when a message arrives */
-    uint32_t paid_count;    /* the first of `arrived`, whose credit was
+    bool was_empty;      /* the inbox, behind the message that was taken last */
+    bool is_unbound;     /* credit returns when a message arrives */
+    uint32_t paid_count; /* the first of `arrived`, whose credit was
                              * returned before the host takes them */
-    bool has_ended;         /* reported to the host's inbox */
+    bool has_ended;      /* reported to the host's inbox */
 };
 
 /* --- for the runtime ------------------------------------------------------ */
@@ -313,8 +314,11 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
         return NULL;
     }
     lock(port);
-    if (port->arrived.count == 0)
+    /* What comes after a look that found nothing makes the descriptor readable:
+     * another look, which costs two system calls, is left to the next call. */
+    if (port->arrived.count == 0 && !port->was_empty)
         collect(port);
+    port->was_empty = port->arrived.count > 0;
     if (skn_queue_take(&port->arrived, &parcel)) {
         message = hand_over(port, &parcel, error);
     } else if (is_over(port)) {

@@ -145,7 +145,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
                  skn_in_pipe_t *pipe, const void *message, skn_error_t *error)
 {
     uint64_t begin_ns = actor->now_ns;
-    actor->holds = pipe && pipe->is_quick;
+    actor->holds = pipe && pipe->is_quick && actor->in_row;
     actor->has_nothing = false;
     skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
                     begin_ns);
@@ -404,6 +404,28 @@ timeout_ms(const skn_actor_t *actor)
     return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
+/* Calls the hook `ready` if the watched descriptor has events. */
+static void
+look_at_watched(skn_actor_t *actor)
+{
+    struct pollfd *watched = &actor->watched;
+    skn_error_t error = { 0 };
+    if (!actor->kind->ready || actor->phase != SKN_PHASE_RUNNING)
+        return;
+    if (watched->fd >= 0 && poll(watched, 1, 0) > 0)
+        actor->is_ready = true;
+    if (actor->is_ready && watched->fd >= 0 && (watched->revents & POLLNVAL)) {
+        (void)skn_fail(&error, SKN_USAGE,
+                       "%s watches descriptor %d, which is not open",
+                       actor->wired->name, watched->fd);
+        skn_actor_fail(actor, &error);
+    } else if (actor->is_ready) {
+        actor->is_ready = false;
+        actor->has_nothing = false;
+        run_hook(actor, SKN_PLACE_READY, actor->kind->ready, "ready");
+    }
+}
+
 /* --- phases -------------------------------------------------------------- */
 
 /* Whether no more work can arrive. Answers do not count, unless the actor
@@ -485,8 +507,11 @@ take_orders(skn_actor_t *actor)
             begin(actor);
         actor->moved = actor->moved || parcel.type == SKN_PARCEL_START ||
                        parcel.type == SKN_PARCEL_READ;
-        if (parcel.type == SKN_PARCEL_STOP)
-            actor->has_nothing = false; /* skn_actor_stop_wanted is true now */
+        if (parcel.type ==
+            SKN_PARCEL_STOP) { /* skn_actor_stop_wanted is true */
+            actor->has_nothing = false;
+            actor->is_ready = true;
+        }
     }
 }
 
@@ -553,8 +578,10 @@ wait_for_parcels(skn_actor_t *actor)
     skn_waiting_check(actor, begin_ns);
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
+    bool watches = can_work(actor) && actor->phase == SKN_PHASE_RUNNING &&
+                   actor->watched.fd >= 0;
     skn_inbox_wait(
-        inboxes, 2, -1,
+        inboxes, 2, watches ? &actor->watched : NULL,
         sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
     uint64_t end_ns = skn_monotonic_ns();
     SKN_COUNT_SET(*since_ns, 0);
@@ -606,6 +633,8 @@ do_something(skn_actor_t *actor)
         return more;
     answer_clocks(actor);
     fire_timers(actor);
+    if (can_work(actor))
+        look_at_watched(actor);
     if (can_work(actor))
         more = skn_incoming_work(actor) || more;
     if (!more && may_produce(actor)) {

@@ -115,6 +115,23 @@ skn_actor_option_text(const skn_actor_t *actor, const char *name)
     return value_of(actor, name, SKN_OPTION_TEXT)->text;
 }
 
+void *
+skn_actor_host(const skn_actor_t *actor)
+{
+    return actor ? actor->system->options.host : NULL;
+}
+
+void
+skn_actor_watch(skn_actor_t *actor, int descriptor, short events)
+{
+    if (actor && descriptor >= 0 && !actor->kind->ready)
+        skn_actor_misuse(actor, "skn_actor_watch",
+                         "for descriptor %d, and its kind has no hook 'ready'",
+                         descriptor);
+    else if (actor)
+        actor->watched = (struct pollfd){ descriptor, events, 0 };
+}
+
 uint64_t
 skn_actor_time_ns(const skn_actor_t *actor)
 {
@@ -153,6 +170,12 @@ skn_actor_stop_wanted(const skn_actor_t *actor)
     /* The system's flag, not the parcel STOP: another actor may already act on
      * the stop and send us an answer before we take our own parcel. */
     return actor && skn_system_stops(actor->system);
+}
+
+uint32_t
+skn_actor_saves_wanted(const skn_actor_t *actor)
+{
+    return skn_system_saves(actor->system);
 }
 
 /* Checks that an event is one line, since programs read events line by line. */

@@ -40,6 +40,11 @@ skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
 size_t skn_system_event_bytes(skn_system_t *system);
 void skn_system_stop(skn_system_t *system);
 void skn_system_abort(skn_system_t *system);
+/* Requests a checkpoint, which the actor that leads a run looks for
+ * (skn_actor_saves_wanted). Any thread. */
+void skn_system_save(skn_system_t *system);
+/* How many were requested. Any thread. */
+uint32_t skn_system_saves(const skn_system_t *system);
 /* Whether skn_system_stop was called. Any thread. */
 bool skn_system_stops(const skn_system_t *system);
 /* When links to other nodes last carried more than clocks and credit, by the

@@ -265,6 +265,7 @@ allocate(skn_system_t *system, skn_error_t *error)
         actor->system = system;
         actor->wire = system->options.wire;
         actor->wake_descriptor = system->wake_descriptor;
+        actor->watched.fd = -1;
         actor->load = load_of(system, actor);
     }
     system->actor_count = count;

@@ -267,10 +267,11 @@ pump(skn_system_t *system, int timeout_ms)
     skn_parcel_t parcel;
     uint64_t count;
     bool keeps = system->port_count > 0 && atomic_load(&system->waits);
+    const struct pollfd others = { keeps ? system->arrivals
+                                         : system->wake_descriptor,
+                                   POLLIN, 0 };
     if (timeout_ms != 0)
-        skn_inbox_wait(&system->inbox, 1,
-                       keeps ? system->arrivals : system->wake_descriptor,
-                       timeout_ms);
+        skn_inbox_wait(&system->inbox, 1, &others, timeout_ms);
     ssize_t bytes = read(system->wake_descriptor, &count, sizeof(count));
     (void)bytes; /* an empty counter is fine: the read does not block */
     if (keeps)
@@ -554,6 +555,18 @@ void
 skn_system_abort(skn_system_t *system)
 {
     request(system, &system->abort_wanted);
+}
+
+void
+skn_system_save(skn_system_t *system)
+{
+    (void)atomic_fetch_add(&system->saves_wanted, 1);
+}
+
+uint32_t
+skn_system_saves(const skn_system_t *system)
+{
+    return atomic_load(&system->saves_wanted);
 }
 
 bool

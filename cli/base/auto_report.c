@@ -1,41 +1,9 @@
-/* auto_report.c - formats the choices of `auto` as JSON for an event, and as
- * lines.
+/* auto_report.c - prints what a plan has chosen and noted, for people.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/auto_report.h"
 #include "formats/text/json_text.h"
 
 #include <string.h>
-
-/* The value as JSON: a number, true, false, or else a string. */
-static json_t *
-value_of(const char *text)
-{
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
-    if (value && (json_is_number(value) || json_is_boolean(value)))
-        return value;
-    json_decref(value);
-    return json_string(text);
-}
-
-json_t *
-cli_auto_report(skn_plan_t *plan, const skn_model_t *model)
-{
-    json_t *chosen = json_object();
-    skn_error_t ignored = { 0 };
-    if (skn_model_write_why(model, &plan->reasons, NULL, &ignored) != SKN_OK) {
-        json_decref(chosen);
-        return NULL;
-    }
-    for (size_t k = 0; k < plan->reasons.count; k++) {
-        const skn_reason_t *reason = &plan->reasons.at[k];
-        if (reason->value[0]) /* no value: it has no effect with the others */
-            (void)json_object_set_new(
-                chosen, reason->key,
-                json_pack("{soss}", "value", value_of(reason->value), "reason",
-                          skn_reason_why(reason)));
-    }
-    return chosen;
-}
 
 /* Whether the value affects the trained model and differs between data sets. */
 static bool
@@ -76,4 +44,11 @@ cli_auto_report_print(const json_t *chosen, FILE *file)
         title = "";
         free(value);
     }
+}
+
+void
+cli_plan_notes(const cli_call_t *call, const skn_plan_t *plan)
+{
+    for (uint32_t k = 0; k < plan->data.note_count; k++)
+        cli_warn(call, plan->data.note[k].text, plan->data.note[k].hint);
 }

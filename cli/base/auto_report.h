@@ -1,4 +1,4 @@
-/* auto_report.h - reports the values that `auto` chose, with the reasons.
+/* auto_report.h - prints what a plan has chosen and noted, for people.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_AUTO_REPORT_H
 #define CLI_BASE_AUTO_REPORT_H
@@ -6,14 +6,13 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/base/verb.h"
 #include "topology/plan/plan.h"
 
-/* Makes an object of the choices of a plan: key -> { "value", "reason" }.
- * `model` must have the values of all of them. NULL if memory is short. Release
- * with json_decref. */
-json_t *cli_auto_report(skn_plan_t *plan, const skn_model_t *model);
-/* Prints one line for each choice that affects the trained model; `chosen` may
- * be NULL. */
+/* Prints one line for each choice of `auto` that affects the trained model;
+ * `chosen` is the member `auto` of an event, or NULL. */
 void cli_auto_report_print(const json_t *chosen, FILE *file);
+/* Prints the plan's notes about the data files as warnings. */
+void cli_plan_notes(const cli_call_t *call, const skn_plan_t *plan);
 
 #endif

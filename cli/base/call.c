@@ -194,43 +194,22 @@ cli_report(const cli_call_t *call, const skn_error_t *error)
     return code;
 }
 
-/* Prints the k-th problem as an event, with its position if it has one. */
-static void
-report_problem(const skn_problems_t *problems, size_t k, int code)
-{
-    const char *text = skn_problems_text(problems, k);
-    size_t file_bytes = 0;
-    uint32_t line = 0, column = 0;
-    (void)printf("{\"event\":\"error\",\"code\":%d", code);
-    if (skn_problems_place(problems, k, &file_bytes, &line, &column)) {
-        char file[SKN_ERROR_TEXT_BYTES];
-        (void)snprintf(file, sizeof(file), "%.*s", (int)file_bytes, text);
-        print_field("file", file);
-        (void)printf(",\"line\":%u,\"column\":%u", line, column);
-    }
-    print_field("message", text);
-    print_field("hint", skn_problems_hint_text(problems, k));
-    (void)fputs("}\n", stdout);
-}
-
 int
 cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
 {
     skn_error_t error = { 0 };
-    size_t kept = 0, count = skn_problems_count(problems);
+    skn_json_text_t event = { 0 };
     (void)skn_problems_error(problems, &error);
-    int code = skn_status_exit_code(error.status);
     (void)fflush(stdout);
     skn_problems_print(problems, stderr);
-    while (call->json && skn_problems_text(problems, kept))
-        report_problem(problems, kept++, code);
-    if (call->json && kept < count) {
-        char more[64];
-        (void)snprintf(more, sizeof(more), "%zu more problems", count - kept);
-        report_event("error", code, more, "");
+    for (size_t k = 0;
+         call->json && skn_problems_write_event(problems, k, &event); k++) {
+        if (!event.failed)
+            (void)puts(event.bytes);
+        skn_json_text_fini(&event);
     }
     (void)fflush(stdout);
-    return code;
+    return skn_status_exit_code(error.status);
 }
 
 static bool

@@ -2,14 +2,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/events.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/base/resume_command.h"
 #include "cli/base/auto_report.h"
 #include "formats/text/json_text.h"
 #include "skein/text.h"
-#include "actors/machine/groups.h"
 
 void
 cli_event_put(json_t *event)
@@ -36,9 +35,11 @@ print_scores(const json_t *event)
 }
 
 static void
-print_epoch(const json_t *event)
+print_epoch(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     char loss[CLI_LOSS_BYTES];
+    (void)call;
+    (void)run;
     (void)skn_text_print(stdout, "epoch %3.0f  loss %8s",
                          skn_json_number(event, "epoch"),
                          cli_loss_text(skn_json_number(event, "loss"), loss));
@@ -55,9 +56,11 @@ print_epoch(const json_t *event)
 }
 
 static void
-print_done(const json_t *event)
+print_done(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     double epochs = skn_json_number(event, "epochs");
+    (void)call;
+    (void)run;
     (void)skn_text_print(stdout, "done   %3.0f epoch%s in %.1f s (%.1f CPU s)",
                          epochs, epochs > 0.5 && epochs < 1.5 ? "" : "s",
                          skn_json_number(event, "seconds"),
@@ -109,9 +112,11 @@ print_progress(const cli_bar_t *bar, const json_t *event)
 /* Prints events about other nodes: which have connected, and which the run
  * waits for. */
 static void
-print_node(const char *name, const json_t *event, FILE *file)
+print_node(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
-    if (strcmp(name, "waiting") == 0)
+    FILE *file = cli_value(call, "predict") ? stderr : stdout;
+    (void)run;
+    if (strcmp(skn_json_word(event, "event"), "waiting") == 0)
         (void)fprintf(file, "waiting for %s\n", skn_json_word(event, "for"));
     else if (json_object_get(event, "via"))
         (void)fprintf(file, "joined %s via %s\n", skn_json_word(event, "node"),
@@ -160,10 +165,12 @@ print_actor_waiting(const json_t *event)
 
 /* Prints how the run gives way to other work on its machine. */
 static void
-print_idle(const json_t *event)
+print_idle(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     const char *action = skn_json_word(event, "action");
     const char *reason = skn_json_word(event, "reason");
+    (void)call;
+    (void)run;
     (void)fputs("idle   ", stdout);
     if (strcmp(action, "begin") == 0 && json_object_get(event, "share"))
         (void)skn_text_print(
@@ -200,10 +207,12 @@ print_idle(const json_t *event)
 
 /* Prints every number of the event. */
 static void
-print_index(const json_t *event)
+print_index(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     const char *key;
     json_t *value;
+    (void)call;
+    (void)run;
     (void)skn_text_print(
         stdout, "index  %s at batch %.0f:", skn_json_word(event, "actor"),
         skn_json_number(event, "batch"));
@@ -218,10 +227,13 @@ print_index(const json_t *event)
 
 /* Prints a prediction in the form of `skein predict`. */
 static void
-print_prediction(const json_t *event)
+print_prediction(const cli_call_t *call, const json_t *event,
+                 cli_event_run_t *run)
 {
     const json_t *labels = json_object_get(event, "labels");
     const json_t *scores = json_object_get(event, "scores");
+    (void)call;
+    (void)run;
     for (size_t k = 0; k < json_array_size(labels); k++)
         (void)skn_text_print(stdout, "%s%.0f:%.6g", k ? " " : "",
                              json_number_value(json_array_get(labels, k)),
@@ -229,10 +241,66 @@ print_prediction(const json_t *event)
     (void)fputc('\n', stdout);
 }
 
-/* Prints the start of a run in another process; `train` itself reports more
- * about its own run. */
+/* --- a run of several networks ------------------------------------------- */
+
+/* Prints the choices for the run; its networks share them. */
 static void
-print_start(const json_t *event)
+print_auto(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    (void)call;
+    (void)run;
+    cli_auto_report_print(json_object_get(event, "auto"), stdout);
+}
+
+static void
+print_network(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    (void)call;
+    (void)run;
+    (void)skn_text_print(
+        stdout, "network %.0f of %.0f of %s, seed %.0f%s\n",
+        skn_json_number(event, "network"), skn_json_number(event, "of"),
+        skn_json_word(event, "whole"), skn_json_number(event, "seed"),
+        json_is_true(json_object_get(event, "trained")) ? ": already trained"
+                                                        : "");
+}
+
+static void
+print_ranker(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    double trees = skn_json_number(event, "trees");
+    (void)call;
+    (void)run;
+    (void)skn_text_print(
+        stdout,
+        "ranker %.0f tree%s, %.0f nodes, %.1f million weights, %.0f MiB, in "
+        "%.1f s (%.1f CPU s)\n",
+        trees, trees > 1 ? "s" : "", skn_json_number(event, "nodes"),
+        skn_json_number(event, "weights") * 1e-6,
+        floor(skn_json_number(event, "bytes") / (1 << 20)),
+        skn_json_number(event, "seconds"),
+        skn_json_number(event, "cpu_seconds"));
+}
+
+static void
+print_join(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    double networks = skn_json_number(event, "networks");
+    (void)call;
+    (void)run;
+    (void)skn_text_print(
+        stdout, "joined %.0f network%s: %.0f units, %.1f million parameters\n",
+        networks, networks > 1 ? "s side by side" : " and its ranker",
+        skn_json_number(event, "units"),
+        skn_json_number(event, "parameters") * 1e-6);
+    cli_print_path("run    ", skn_json_word(event, "path"), "\n");
+}
+
+/* --- start and stop ------------------------------------------------------ */
+
+/* The start of a run in another process. */
+static void
+print_start_elsewhere(const json_t *event)
 {
     (void)skn_text_print(
         stdout,
@@ -244,6 +312,57 @@ print_start(const json_t *event)
     cli_auto_report_print(json_object_get(event, "auto"), stdout);
 }
 
+static void
+print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    double unlabelled = skn_json_number(event, "unlabelled");
+    double featureless = skn_json_number(event, "featureless");
+    double cores = skn_json_number(event, "cores");
+    double offload_mb = skn_json_number(event, "offload_mb");
+    char file[48] = "";
+    (void)call;
+    if (!run) {
+        print_start_elsewhere(event);
+        return;
+    }
+    if (offload_mb > 0)
+        (void)skn_text_write(file, sizeof(file), ", %.0f MiB in a file",
+                             offload_mb);
+    (void)skn_text_print(
+        stdout,
+        "data   %.0f training points, %.0f features, %.0f labels, %.2f "
+        "per point; %.0f test points\n",
+        skn_json_number(event, "train_points"),
+        skn_json_number(event, "features"), skn_json_number(event, "labels"),
+        skn_json_number(event, "labels_per_point"),
+        skn_json_number(event, "test_points"));
+    if (unlabelled > 0 || featureless > 0)
+        (void)skn_text_print(stdout,
+                             "       %.0f points without labels are not "
+                             "trained on, %.0f without features are\n",
+                             unlabelled, featureless);
+    (void)skn_text_print(
+        stdout,
+        "model  %.1f million parameters, %.0f actors on %.0f unit%s, about "
+        "%.0f MiB of memory%s\n",
+        skn_json_number(event, "parameters") * 1e-6,
+        skn_json_number(event, "actors"), cores, cores < 1.5 ? "" : "s",
+        skn_json_number(event, "memory_mb"), file);
+    cli_print_path("run    ", skn_json_word(event, "path"), "\n");
+    if (run->network_count == 0)
+        cli_auto_report_print(json_object_get(event, "auto"), stdout);
+}
+
+static void
+print_resume(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    (void)call;
+    (void)run;
+    cli_print_path("resume ", skn_json_word(event, "path"), "");
+    (void)skn_text_print(stdout, " at batch %.0f\n",
+                         skn_json_number(event, "batch"));
+}
+
 void
 cli_event_tell_stop(const cli_call_t *call, const json_t *event,
                     const char *resume_path)
@@ -253,85 +372,178 @@ cli_event_tell_stop(const cli_call_t *call, const json_t *event,
     cli_resume_command_write(call, resume_path, stdout);
 }
 
-static void
-print_stopped(const cli_call_t *call, const json_t *event,
-              const cli_event_stop_t *stop)
+/* The folder that the command which resumes the run has to name; NULL: it does
+ * so already. */
+static const char *
+resume_path(const cli_event_run_t *run)
 {
-    if (!stop || !stop->is_part)
-        cli_event_tell_stop(call, event,
-                            !stop             ? NULL
-                            : stop->moved[0]  ? stop->moved
-                            : !stop->is_named ? stop->run_path
-                                              : NULL);
+    return !run             ? NULL
+           : run->moved[0]  ? run->moved
+           : !run->is_named ? run->path
+                            : NULL;
 }
 
 static void
-print_checkpoint(const json_t *event, cli_event_stop_t *stop)
+tell_pause_in_words(const cli_call_t *call, const cli_event_run_t *run)
+{
+    char sentence[96] = "stopped; to continue:";
+    if (run->is_joined)
+        (void)snprintf(sentence, sizeof(sentence),
+                       "stopped; to get the scores:");
+    else if (run->is_trained)
+        (void)snprintf(sentence, sizeof(sentence),
+                       "stopped, with all networks trained; to continue:");
+    else if (run->has_network)
+        (void)snprintf(sentence, sizeof(sentence),
+                       "stopped after network %u of %u; to continue:",
+                       run->network, run->network_count);
+    cli_resume_command_print(call, sentence, resume_path(run));
+}
+
+void
+cli_event_tell_pause(const cli_call_t *call, const cli_event_run_t *run)
+{
+    if (!call->json) {
+        tell_pause_in_words(call, run);
+        return;
+    }
+    (void)fputs("{\"event\":\"stopped\",\"path\":", stdout);
+    cli_json_string(run->path, stdout);
+    (void)puts("}");
+}
+
+static void
+print_stopped(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    char sentence[64];
+    if (!json_object_get(event, "batch") && run) {
+        tell_pause_in_words(call, run);
+    } else if (!run || run->network_count == 0) {
+        cli_event_tell_stop(call, event, resume_path(run));
+    } else {
+        (void)snprintf(sentence, sizeof(sentence),
+                       "stopped in network %u of %u; to continue:",
+                       run->network, run->network_count);
+        cli_resume_command_print(call, sentence, resume_path(run));
+    }
+}
+
+static void
+print_checkpoint(const cli_call_t *call, const json_t *event,
+                 cli_event_run_t *run)
 {
     const char *path = skn_json_word(event, "path");
     const char *slash = strrchr(path, '/');
     int bytes = slash ? (int)(slash - path) : 0;
+    (void)call;
     cli_print_path("saved  ", path, "\n");
-    if (!stop || !stop->run_path || bytes == 0)
+    if (!run || run->network_count > 0 || bytes == 0)
         return;
-    (void)snprintf(stop->moved, sizeof(stop->moved), "%.*s", bytes, path);
-    if (strcmp(stop->moved, stop->run_path) == 0)
-        stop->moved[0] = '\0';
+    (void)snprintf(run->moved, sizeof(run->moved), "%.*s", bytes, path);
+    if (strcmp(run->moved, run->path) == 0)
+        run->moved[0] = '\0';
+}
+
+/* --- any event ----------------------------------------------------------- */
+
+/* How each event is printed for people. NULL: it is not, or on standard error
+ * alone. Those that are not here come from the user's own actors. */
+static const struct {
+    const char *name;
+    void (*print)(const cli_call_t *call, const json_t *event,
+                  cli_event_run_t *run);
+} printers[] = {
+    { "auto", print_auto },
+    { "checkpoint", print_checkpoint },
+    { "done", print_done },
+    { "epoch", print_epoch },
+    { "error", NULL },
+    { "idle", print_idle },
+    { "index", print_index },
+    { "join", print_join },
+    { "joined", print_node },
+    { "link", NULL },
+    { "links", NULL },
+    { "network", print_network },
+    { "prediction", print_prediction },
+    { "ranker", print_ranker },
+    { "resume", print_resume },
+    { "silent", NULL },
+    { "start", print_start },
+    { "stopped", print_stopped },
+    { "waiting", print_node },
+    { "warning", NULL },
+};
+
+static void
+print_in_words(const cli_call_t *call, const char *line, const char *name,
+               const json_t *event, cli_event_run_t *run)
+{
+    size_t k = 0, count = sizeof(printers) / sizeof(printers[0]);
+    while (k < count && strcmp(name, printers[k].name) != 0)
+        k++;
+    if (k == count)
+        (void)puts(line);
+    else if (printers[k].print)
+        printers[k].print(call, event, run);
+}
+
+/* Prints what belongs on standard error, with and without --json. */
+static void
+print_complaint(const char *name, const json_t *event)
+{
+    const char *message = skn_json_word(event, "message");
+    const char *hint = skn_json_word(event, "hint");
+    const char *excerpt = skn_json_word(event, "excerpt");
+    if (strcmp(name, "warning") == 0)
+        cli_print_sentence("skein: warning: ", message, hint);
+    else if (json_object_get(event, "excerpt"))
+        cli_print_sentence("", message, hint); /* a problem of a config */
+    else
+        cli_print_sentence("skein: ", message, hint);
+    if (excerpt[0])
+        (void)fprintf(stderr, "%s\n", excerpt);
+}
+
+/* Keeps what later sentences need. */
+static void
+follow_networks(const char *name, const json_t *event, cli_bar_t *bar,
+                cli_event_run_t *run)
+{
+    if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
+        bar->p1 = skn_json_number(event, "p1");
+    if (run && strcmp(name, "network") == 0)
+        run->has_network = false;
+    if (run && strcmp(name, "done") == 0)
+        run->has_network = true;
 }
 
 void
 cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
-                cli_event_stop_t *stop)
+                cli_event_run_t *run)
 {
     json_t *event = json_loads(line, 0, NULL);
     const char *name = skn_json_word(event, "event");
-    if (strcmp(name, "progress") == 0 && bar->wanted) {
-        show_progress(bar, event);
-        json_decref(event);
-        return;
-    }
-    if (strcmp(name, "progress") == 0 && !call->json) {
-        print_progress(bar, event);
+    if (strcmp(name, "progress") == 0 && (bar->wanted || !call->json)) {
+        if (bar->wanted)
+            show_progress(bar, event);
+        else
+            print_progress(bar, event);
         json_decref(event);
         return;
     }
     cli_bar_hide(bar);
-    if (strcmp(name, "epoch") == 0 && json_object_get(event, "p1"))
-        bar->p1 = skn_json_number(event, "p1");
-    if (strcmp(name, "warning") == 0)
-        cli_print_sentence("skein: warning: ", skn_json_word(event, "message"),
-                           skn_json_word(event, "hint"));
+    follow_networks(name, event, bar, run);
+    if (strcmp(name, "warning") == 0 || strcmp(name, "error") == 0)
+        print_complaint(name, event);
     if (cli_event_actor_waits(event)) {
         print_actor_waiting(event);
         name = "warning"; /* it was printed as a warning */
     }
     if (call->json)
         (void)puts(line);
-    else if (strcmp(name, "epoch") == 0)
-        print_epoch(event);
-    else if (strcmp(name, "prediction") == 0)
-        print_prediction(event);
-    else if (strcmp(name, "done") == 0)
-        print_done(event);
-    else if (strcmp(name, "start") == 0)
-        print_start(event);
-    else if (strcmp(name, "resume") == 0) {
-        cli_print_path("resume ", skn_json_word(event, "path"), "");
-        (void)skn_text_print(stdout, " at batch %.0f\n",
-                             skn_json_number(event, "batch"));
-    } else if (strcmp(name, "checkpoint") == 0)
-        print_checkpoint(event, stop);
-    else if (strcmp(name, "stopped") == 0)
-        print_stopped(call, event, stop);
-    else if (strcmp(name, "idle") == 0)
-        print_idle(event);
-    else if (strcmp(name, "index") == 0)
-        print_index(event);
-    else if (strcmp(name, "waiting") == 0 || strcmp(name, "joined") == 0)
-        print_node(name, event, cli_value(call, "predict") ? stderr : stdout);
-    else if (strcmp(name, "warning") != 0 && strcmp(name, "link") != 0 &&
-             strcmp(name, "links") != 0 && strcmp(name, "silent") != 0)
-        (void)puts(line); /* an event of the user's own actor */
+    else
+        print_in_words(call, line, name, event, run);
     (void)fflush(stdout);
     json_decref(event);
 }

@@ -17,31 +17,10 @@
         "report", 0, NULL, "print at the end where the time went"              \
     }
 
-/* Sent in place of a lease time: stop at once, and write the salvage. */
-#define CLI_FOLLOW_BREAK UINT64_MAX
-
-typedef struct cli_follow {
-    const skn_start_options_t *options; /* NULL: one node; the options of `call`
-                                         * are added */
-    volatile bool *begun; /* set to true when all actors are ready; or NULL */
-    /* Set to true when the run has ended cleanly before it was done, because it
-     * was asked to stop here or on another node; or NULL. */
-    volatile bool *stopped;
-    bool leash; /* stop cleanly when standard input closes */
-    bool lease; /* exit at once when the lease that arrives there has expired:
-                 * u64 of the monotonic clock, ns */
-    /* The folder for what the actors own, written as a salvage of `generation`
-     * when the run is broken off, by CLI_FOLLOW_BREAK in place of a lease time
-     * or by the end of another node. NULL: none is written. */
-    const char *salvage_path;
-    uint64_t generation;
-    cli_event_stop_t stop;
-    uint64_t prepare_ns; /* time spent before the start, for the report */
-} cli_follow_t;
-
-/* Runs the topology to its end and returns the exit code; takes over *topology.
- * Stops cleanly when the parent process asks for it (cli_stop_word), and when
- * standard output is a pipe without a reader. */
+/* Runs the topology as its process `node` to its end and returns the exit code;
+ * takes over *topology. Stops cleanly when the parent process asks for it
+ * (cli_stop_word), and when standard output is a pipe without a reader. */
 int cli_follow(const cli_call_t *call, skn_topology_t **topology,
-               const cli_follow_t *follow);
+               uint32_t node);
+
 #endif

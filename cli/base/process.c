@@ -3,7 +3,6 @@
 #include "cli/base/process.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,26 +36,6 @@ cli_is_folder(const char *path)
 {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
-static int
-remove_one(const char *path, const struct stat *facts, int kind,
-           struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-skn_status_t
-cli_folder_remove(const char *path, skn_error_t *error)
-{
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
-        errno == ENOENT)
-        return SKN_OK;
-    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
-                    strerror(errno));
 }
 
 bool

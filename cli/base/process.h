@@ -31,10 +31,6 @@ void cli_outlive_file_limit(void);
 /* Whether `path` is a folder. */
 bool cli_is_folder(const char *path);
 
-/* Removes a folder with everything in it; succeeds if there is none. Follows no
- * links. SKN_STORAGE. */
-skn_status_t cli_folder_remove(const char *path, skn_error_t *error);
-
 /* A flag shared with the workers, which the first call creates: cli_worker_exit
  * sets it. NULL: there is no memory for it. */
 volatile bool *cli_worker_end_mark(void);

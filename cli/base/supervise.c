@@ -51,8 +51,6 @@ watch(pid_t worker, cli_stop_t *stop, const cli_parent_work_t *parent,
         else if (news == CLI_STOP_ASKED)
             (void)kill(worker, cli_stop_word());
         if (parent && news != CLI_STOP_NOTHING) {
-            if (parent->asked)
-                *parent->asked = true;
             parent->hurry(parent->state);
             *wish = CLI_YIELDING_STAY; /* a signal replaces its wish */
         }

@@ -28,8 +28,7 @@ typedef struct cli_parent_work {
     void *state;
     bool gives_memory;      /* a worker stopped for memory may be restarted */
     volatile bool *stopped; /* shared: the worker ended before it was done */
-    bool *asked; /* set to true when a signal asks for an end; or NULL */
-    bool leashed, leased; /* as in cli_stop_t */
+    bool leashed, leased;   /* as in cli_stop_t */
 } cli_parent_work_t;
 
 /* Forks, before any other thread exists, and runs `work` in the child until it

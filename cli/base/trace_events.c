@@ -30,7 +30,8 @@ monotonic_of(uint64_t origin_ns)
 
 skn_status_t
 cli_trace_events_begin(cli_trace_events_t *events, const cli_call_t *call,
-                       skn_start_options_t *options, skn_error_t *error)
+                       const char **path, uint64_t *since_ns,
+                       skn_error_t *error)
 {
     const char *origin = cli_value(call, "trace-events");
     uint64_t origin_ns;
@@ -59,8 +60,8 @@ cli_trace_events_begin(cli_trace_events_t *events, const cli_call_t *call,
         return SKN_OK;
     }
     (void)close(file);
-    options->trace_path = events->path;
-    options->trace_origin_ns = monotonic_of(origin_ns);
+    *path = events->path;
+    *since_ns = monotonic_of(origin_ns);
     return SKN_OK;
 }
 

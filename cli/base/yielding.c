@@ -46,7 +46,7 @@ struct cli_yielding {
 };
 
 void
-cli_yielding_options_of(const skn_model_idle_t *idle, bool may_stop,
+cli_yielding_options_of(const skn_training_idle_t *idle, bool may_stop,
                         cli_yielding_options_t *options)
 {
     memset(options, 0, sizeof(*options));
@@ -56,11 +56,11 @@ cli_yielding_options_of(const skn_model_idle_t *idle, bool may_stop,
     options->share = idle->share;
     options->memory = idle->memory;
     options->grace_s = idle->grace_s;
-    options->every_s = idle->notice.every_s;
+    options->every_s = idle->notice_every_s;
     (void)snprintf(options->file, sizeof(options->file), "%s",
-                   idle->notice.file);
+                   idle->notice_file);
     (void)snprintf(options->command, sizeof(options->command), "%s",
-                   idle->notice.command);
+                   idle->notice_command);
 }
 
 /* --- events -------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 #include "cli/base/verb.h"
 #include "skein/limits.h"
-#include "topology/model/model.h"
+#include "skein/training.h"
 
 /* The settings `idle:` of a model file, as plain data, so that a worker that
  * has read the file can pass them to its parent in shared memory. */
@@ -29,7 +29,7 @@ typedef struct cli_yielding_options {
     char file[SKN_TEXT_MAX], command[SKN_TEXT_MAX];
 } cli_yielding_options_t;
 
-void cli_yielding_options_of(const skn_model_idle_t *idle, bool may_stop,
+void cli_yielding_options_of(const skn_training_idle_t *idle, bool may_stop,
                              cli_yielding_options_t *options);
 
 /* The action that the caller should take on the worker. */
@@ -56,9 +56,8 @@ void cli_yielding_hurry(cli_yielding_t *yielding);
  * or gets its cores back. Sets *yielding to NULL; it may be NULL. */
 void cli_yielding_close(cli_yielding_t **yielding);
 
-/* Called by the worker itself, once, before it has threads: starts a new
- * session, and buffers standard output so that events are written in one
- * piece. */
+/* Called by the worker itself, once: starts a new session, and buffers standard
+ * output so that events are written in one piece. */
 void cli_yielding_worker(void);
 
 #endif

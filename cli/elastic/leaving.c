@@ -8,6 +8,7 @@
 #include "cli/base/process.h"
 #include "cli/base/random.h"
 #include "formats/checkpoint/held.h"
+#include "formats/folder/folder.h"
 #include "transport/socket/clock.h"
 
 #define COPIES 2u
@@ -167,7 +168,7 @@ cli_leaving_turn(cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
         leaving->ended |= bit(k);
         path_of(cluster, k, path, sizeof(path));
         if (!all)
-            status = cli_folder_remove(path, error);
+            status = skn_folder_remove_tree(path, error);
     }
     if (status != SKN_OK || cli_leaving_waits(leaving))
         return status;

@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/base/follow.h"
+#include "cli/base/events.h"
+#include "cli/base/train_loop.h"
 #include "cli/base/process.h"
 #include "cli/control/held_list.h"
 #include "formats/folder/folder.h"
@@ -484,7 +485,7 @@ cli_worker_break(cli_worker_t *worker)
         return;
     end_with_others(worker);
     worker->break_ns = skn_monotonic_ns() + CLI_WORKER_SALVAGE_MS * 1000000ull;
-    cli_worker_feed(worker, CLI_FOLLOW_BREAK);
+    cli_worker_feed(worker, CLI_LEASE_BREAK);
 }
 
 void

@@ -17,7 +17,7 @@
 #include "cli/base/resume_command.h"
 #include "cli/base/events.h"
 #include "cli/base/process.h"
-#include "cli/base/training.h"
+#include "cli/base/auto_report.h"
 #include "cli/tune/tuning.h"
 #include "cli/base/verbs.h"
 #include "formats/folder/folder.h"
@@ -396,7 +396,7 @@ work(cli_tuning_t *tuning, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     announce(tuning);
-    cli_training_notes(tuning->call, &tuning->plan);
+    cli_plan_notes(tuning->call, &tuning->plan);
     status = cli_tuning_run(tuning, error);
     if (status != SKN_OK)
         return status;

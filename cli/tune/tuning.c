@@ -11,6 +11,7 @@
 #include "cli/base/bar.h"
 #include "cli/base/events.h"
 #include "cli/base/process.h"
+#include "formats/folder/folder.h"
 #include "topology/config/document.h"
 #include "transport/socket/clock.h"
 
@@ -137,7 +138,7 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
         .self_path = tuning->self_path,
     };
     skn_status_t status =
-        order.path ? cli_folder_remove(path, error)
+        order.path ? skn_folder_remove_tree(path, error)
                    : skn_fail(error, SKN_NO_MEMORY, "no memory for a path");
     if (status == SKN_OK)
         status = cli_trial_run(&wanted, trial, error);
@@ -158,7 +159,7 @@ try_one(cli_tuning_t *tuning, uint32_t round, uint32_t candidate,
             cli_trials_add(&tuning->trials, round, candidate, trial, error);
         tell_trial(tuning, round, candidate, trial->text);
     }
-    return status == SKN_OK ? cli_folder_remove(path, error) : status;
+    return status == SKN_OK ? skn_folder_remove_tree(path, error) : status;
 }
 
 /* --- rounds --------------------------------------------------------------- */

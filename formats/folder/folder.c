@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
@@ -331,6 +332,26 @@ skn_folder_remove(int folder, const char *path, const char *name,
         status =
             skn_fail_errno(error, SKN_STORAGE, path, name, "cannot remove");
     return status;
+}
+
+static int
+remove_one(const char *path, const struct stat *facts, int kind,
+           struct FTW *place)
+{
+    (void)facts;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+skn_status_t
+skn_folder_remove_tree(const char *path, skn_error_t *error)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
+        errno == ENOENT)
+        return SKN_OK;
+    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
+                    strerror(errno));
 }
 
 skn_status_t

@@ -55,6 +55,10 @@ skn_status_t skn_folder_list(int folder, const char *path,
 skn_status_t skn_folder_remove(int folder, const char *path, const char *name,
                                skn_error_t *error);
 
+/* Removes the folder `path` with everything in it; a missing one is not an
+ * error. Follows no links. SKN_STORAGE. */
+skn_status_t skn_folder_remove_tree(const char *path, skn_error_t *error);
+
 /* Writes the new file `name` (refused if it exists) and syncs it. A file whose
  * writing failed is removed. */
 skn_status_t skn_folder_write_file(int folder, const char *path,

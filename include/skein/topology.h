@@ -80,6 +80,7 @@ typedef struct skn_start_options {
      * has not returned, are reported as events `waiting` and `stuck`; 0:
      * 30,000. */
     uint32_t patience_ms;
+    void *host;       /* what skn_actor_host returns */
     bool keeps_state; /* keep the actors' state after the run, to salvage it */
 } skn_start_options_t;
 

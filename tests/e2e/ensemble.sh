@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # ensemble.sh - several networks, trained one after the other, and joined.
 #
-# Covers cli/ensemble.c, cli/base/networks.c and cli/verb_join.c.
+# Covers topology/training/ensemble.c, topology/training/networks.c and
+# cli/verb_join.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

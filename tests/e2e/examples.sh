@@ -19,7 +19,9 @@ lines() { cat "$@" | wc -l; }
 check "ping_pong.c is under 40 lines" test "$(lines ping_pong.c)" -lt 40
 check "wordcount is under 100 lines with its topology" \
     test "$(lines wordcount/wordcount.c wordcount/wordcount.yaml)" -lt 100
+check "train.c has at most 60 lines" test "$(lines train.c)" -le 60
 head -c 20000 "$root/LICENSE" >text.txt
+ln -s "$work/prefix/share/skein/data/wnhyp/train.txt.zst" .
 # What service.c is asked, and the answers of the command.
 tiny_model
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
@@ -97,6 +99,14 @@ for language in c11 cxx17; do
     check "$language: it ends with its input" wait $service
     check_equal "$language: and answers as the command does" \
         "$(sort -n served)" "$(cat "$work/answers")"
-    rm -f ping_pong host ports service wordcount/wordcount.so
+
+    check "$language: train.c builds" example skein train.c -o train
+    check "$language: it trains" timeout 120 ./train
+    events='"event":"(start|checkpoint|stopped|resume|done)|^label'
+    check_equal "$language:   saves on demand, stops, resumes and predicts" \
+        "$(grep -Eo "$events" "$work/.check" | uniq | cut -d'"' -f4 |
+            tr '\n' ' ')" \
+        "start checkpoint stopped resume start checkpoint done label "
+    rm -rf ping_pong host ports service wordcount/wordcount.so train run
 done
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ranker.sh - what a network puts first, ordered anew by the features.
 #
-# Covers topology/predict/rank.c, cli/ranking.c, cli/ensemble.c and
+# Covers topology/predict/rank.c, topology/training/ensemble.c and
 # cli/verb_join.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -23,7 +23,8 @@ threads = {}
 for task in os.listdir("/proc/%d/task" % pid):
     folder = "/proc/%d/task/%s/" % (pid, task)
     name = open(folder + "comm").read().strip()
-    if int(task) == pid or name.startswith("ZMQbg") or name == "watchdog":
+    if int(task) == pid or name.startswith("ZMQbg") or name in (
+            "watchdog", "training"):
         continue # the host's thread, those of the messaging library, ours
     stat = open(folder + "stat").read().rsplit(")", 1)[1].split()
     threads.setdefault(name, []).append(

@@ -70,15 +70,17 @@ every_line_is_json() {
 for line in open(sys.argv[1]):
     assert isinstance(json.loads(line), dict), line' "$1"
 }
-# interrupted PIPE SAID COMMAND...: sends the command SIGINT once it reads the
-# named pipe, which has nothing; prints its exit code. What it said is in SAID.
+# interrupted PIPE SAID COMMAND...: sends the command SIGINT once it, or its
+# worker, reads the named pipe, which has nothing; prints its exit code. What it
+# said is in SAID.
 interrupted() {
     local pipe=$1 said=$2 victim code=0
     shift 2
     exec 3<>"$pipe"
     "$@" >"$said" 2>&1 3>&- &
     victim=$!
-    wait_until 300 sh -c "ls -l /proc/$victim/fd | grep -q '$pipe\$'"
+    wait_until 300 sh -c "ls -l /proc/$victim/fd \
+        \$(pgrep -P $victim | sed 's|.*|/proc/&/fd|') | grep -q '$pipe\$'"
     kill -INT "$victim"
     wait_until 100 sh -c "! kill -0 $victim" || kill -KILL "$victim"
     wait "$victim" 2>/dev/null || code=$?

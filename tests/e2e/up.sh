@@ -2,7 +2,7 @@
 # up.sh - one model on several nodes is the model of one.
 #
 # Real processes, real sockets of loopback, keys that `up` makes. Covers
-# the driver of the links, cli/base/training.c, cli/verb_up.c,
+# the driver of the links, cli/base/trainer.c, cli/verb_up.c,
 # cli/up/up_local.c, cli/up/up_process.c and cli/verb_node.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -15,6 +15,7 @@ const char *
 __tsan_default_suppressions(void)
 {
     return "called_from_lib:libzmq.so.5\n"
+           "called_from_lib:libczmq.so.4\n"
            "called_from_lib:libstdc++.so.6\n"
            "called_from_lib:libsodium.so.23\n"
            "called_from_lib:libpgm-5.3.so.0\n";

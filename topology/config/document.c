@@ -235,24 +235,42 @@ read_all(FILE *file, const char *name, char **text, size_t *text_bytes,
     return SKN_OK;
 }
 
-skn_document_t *
-skn_document_load(const char *path, skn_problems_t *problems)
+const char *
+skn_document_file_name(const char *path)
 {
-    bool standard = strcmp(path, "-") == 0;
-    const char *name = standard ? "stdin" : path;
-    FILE *file = standard ? stdin : fopen(path, "rbe");
+    return strcmp(path, "-") == 0 ? "stdin" : path;
+}
+
+char *
+skn_document_read(const char *path, size_t *text_bytes,
+                  skn_problems_t *problems)
+{
+    const char *name = skn_document_file_name(path);
+    FILE *file = name == path ? fopen(path, "rbe") : stdin;
+    char *text = NULL;
     if (!file) {
         (void)refuse_file(name, errno, problems);
         return NULL;
     }
-    char *text = NULL;
-    size_t text_bytes = 0;
-    skn_document_t *document = NULL;
-    if (read_all(file, name, &text, &text_bytes, problems) == SKN_OK)
-        document = skn_document_parse(text, text_bytes, name, problems);
-    free(text);
-    if (!standard)
+    if (read_all(file, name, &text, text_bytes, problems) != SKN_OK) {
+        free(text);
+        text = NULL;
+    }
+    if (file != stdin)
         (void)fclose(file);
+    return text;
+}
+
+skn_document_t *
+skn_document_load(const char *path, skn_problems_t *problems)
+{
+    size_t text_bytes = 0;
+    char *text = skn_document_read(path, &text_bytes, problems);
+    skn_document_t *document =
+        text ? skn_document_parse(text, text_bytes,
+                                  skn_document_file_name(path), problems)
+             : NULL;
+    free(text);
     return document;
 }
 

@@ -58,6 +58,12 @@ typedef struct skn_document skn_document_t;
  * first value of each key, so that a checker can add further problems. An empty
  * file is an empty mapping. */
 skn_document_t *skn_document_load(const char *path, skn_problems_t *problems);
+/* skn_document_load in two steps. Reads the text of the file, which the caller
+ * frees and gives to skn_document_parse, as often as it likes, with the name
+ * that messages show; NULL with the same problems. */
+char *skn_document_read(const char *path, size_t *text_bytes,
+                        skn_problems_t *problems);
+const char *skn_document_file_name(const char *path);
 /* The same from memory; `name` is shown as the file's name in messages. The
  * text is copied. */
 skn_document_t *skn_document_parse(const char *text, size_t text_bytes,

@@ -307,5 +307,60 @@ skn_problems_print(const skn_problems_t *problems, FILE *file)
             print_excerpt(problems, problem->mark, file);
     }
     if (problems->count > problems->kept)
-        (void)fprintf(file, "and %zu more\n", problems->count - problems->kept);
+        (void)fprintf(file, "%zu more problems\n",
+                      problems->count - problems->kept);
+}
+
+/* ,"excerpt":"..." with the line of the source and the caret, or "". */
+static void
+add_excerpt(const skn_problems_t *problems, const problem_t *problem,
+            skn_json_text_t *event)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = problem->in_source && problems->source
+                     ? open_memstream(&text, &bytes)
+                     : NULL;
+    if (file) {
+        print_excerpt(problems, problem->mark, file);
+        (void)fclose(file);
+    }
+    if (text && bytes > 0)
+        text[bytes - 1] = '\0'; /* without the last newline */
+    skn_json_text_add(event, ",\"excerpt\":");
+    skn_json_text_add_string(event, text ? text : "");
+    free(text);
+}
+
+bool
+skn_problems_write_event(const skn_problems_t *problems, size_t k,
+                         skn_json_text_t *event)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    uint32_t line = 0, column = 0;
+    size_t file_bytes = 0;
+    if (k > problems->kept || (k == problems->kept && k == problems->count))
+        return false;
+    skn_json_text_add(event, "{\"event\":\"error\",\"code\":%d",
+                      skn_status_exit_code(problems->order[0]->status));
+    if (skn_problems_place(problems, k, &file_bytes, &line, &column)) {
+        (void)snprintf(text, sizeof(text), "%.*s", (int)file_bytes,
+                       problems->order[k]->text);
+        skn_json_text_add(event, ",\"file\":");
+        skn_json_text_add_string(event, text);
+        skn_json_text_add(event, ",\"line\":%u,\"column\":%u", line, column);
+    }
+    (void)snprintf(text, sizeof(text), "%zu more problems",
+                   problems->count - problems->kept);
+    bool is_kept = k < problems->kept;
+    skn_json_text_add(event, ",\"message\":");
+    skn_json_text_add_string(event, is_kept ? problems->order[k]->text : text);
+    skn_json_text_add(event, ",\"hint\":");
+    skn_json_text_add_string(event, is_kept ? problems->order[k]->hint : "");
+    if (is_kept)
+        add_excerpt(problems, problems->order[k], event);
+    else
+        skn_json_text_add(event, ",\"excerpt\":\"\"");
+    skn_json_text_add(event, "}");
+    return true;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "formats/text/json_text.h"
 #include "skein/error.h"
 
 /* A place in a configuration: line and column count from 1. Line 0: there is no
@@ -73,6 +74,11 @@ void skn_problems_source(skn_problems_t *problems, const char *origin,
 /* Prints all of them, each as "text; hint" on a line, then the line of the
  * source and a caret under the column, if the source is known. */
 void skn_problems_print(const skn_problems_t *problems, FILE *file);
+/* Appends the event `error` of the k-th one, whose `excerpt` is what print adds
+ * below the text. If some were not kept, one more event counts them. False
+ * beyond the end. */
+bool skn_problems_write_event(const skn_problems_t *problems, size_t k,
+                              skn_json_text_t *event);
 /* Prints a message for a terminal, or for a log with one line for each message:
  * a line break in a path becomes "\n", other control characters "\x1b". */
 void skn_problems_print_text(const char *text, FILE *file);

@@ -20,6 +20,9 @@ const skn_spec_t *skn_topology_spec(const skn_topology_t *topology);
 /* True if a stop was requested by skn_topology_stop, here or on another
  * node. */
 bool skn_topology_stops(const skn_topology_t *topology);
+/* Requests a checkpoint from the actor that leads the run; has no effect before
+ * the start, or without such an actor on this node. */
+void skn_topology_save(skn_topology_t *topology);
 /* Call it before skn_topology_start. Passes events that arrive while it waits
  * for actors to be ready to `tell`, one line of JSON each. */
 void skn_topology_tell_start(skn_topology_t *topology,

@@ -364,6 +364,14 @@ skn_topology_wait_for(skn_topology_t *topology, int timeout_ms,
 }
 
 void
+skn_topology_save(skn_topology_t *topology)
+{
+    skn_system_t *system = system_of(topology, "skn_topology_save", NULL);
+    if (system)
+        skn_system_save(system);
+}
+
+void
 skn_topology_tell_start(skn_topology_t *topology, skn_system_tell_t *tell,
                         void *job)
 {

@@ -206,6 +206,13 @@ skn_status_t skn_model_read(const char *path, const char *const *overrides,
                             size_t override_count, skn_model_t **model,
                             struct skn_problems *problems, skn_error_t *error);
 
+/* Does the same for the text of a model file; `name` as in skn_document_parse.
+ */
+skn_status_t skn_model_parse(const char *text, size_t text_bytes,
+                             const char *name, const char *const *overrides,
+                             size_t override_count, skn_model_t **model,
+                             struct skn_problems *problems, skn_error_t *error);
+
 /* Does the same for a document that is parsed already. The document may be
  * destroyed before the model. */
 skn_status_t skn_model_check(struct skn_document *document, skn_model_t **model,

@@ -245,12 +245,13 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     return status;
 }
 
-skn_status_t
-skn_model_read(const char *path, const char *const *overrides,
-               size_t override_count, skn_model_t **model,
-               struct skn_problems *problems, skn_error_t *error)
+/* Checks `document` with the overrides laid over it, and destroys it; NULL: the
+ * problems say why. */
+static skn_status_t
+check_with(skn_document_t *document, const char *const *overrides,
+           size_t override_count, skn_model_t **model,
+           struct skn_problems *problems, skn_error_t *error)
 {
-    skn_document_t *document = skn_document_load(path, problems);
     skn_status_t status = SKN_OK;
     *model = NULL;
     if (!document)
@@ -260,6 +261,25 @@ skn_model_read(const char *path, const char *const *overrides,
     status = skn_model_check(document, model, problems, error);
     skn_document_destroy(&document);
     return status;
+}
+
+skn_status_t
+skn_model_read(const char *path, const char *const *overrides,
+               size_t override_count, skn_model_t **model,
+               struct skn_problems *problems, skn_error_t *error)
+{
+    return check_with(skn_document_load(path, problems), overrides,
+                      override_count, model, problems, error);
+}
+
+skn_status_t
+skn_model_parse(const char *text, size_t text_bytes, const char *name,
+                const char *const *overrides, size_t override_count,
+                skn_model_t **model, struct skn_problems *problems,
+                skn_error_t *error)
+{
+    return check_with(skn_document_parse(text, text_bytes, name, problems),
+                      overrides, override_count, model, problems, error);
 }
 
 uint64_t

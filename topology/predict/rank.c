@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/rank.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -34,12 +35,22 @@ typedef struct rank {
     skn_split_t split;
     uint32_t shown; /* points that are given to the network */
     uint32_t neighbours;
-    uint32_t *label;  /* [shown][neighbours]; UINT32_MAX: none */
-    atomic_uint next; /* next group of points that no thread has taken */
+    uint32_t *label;         /* [shown][neighbours]; UINT32_MAX: none */
+    atomic_uint next;        /* next group of points that no thread has taken */
+    const atomic_bool *stop; /* as in the options */
     atomic_bool failed;
     skn_error_t error; /* the first failure */
     pthread_mutex_t mutex;
 } rank_t;
+
+static skn_status_t
+check_stop(const rank_t *rank, skn_error_t *error)
+{
+    return rank->stop && atomic_load(rank->stop)
+               ? skn_fail(error, SKN_UNAVAILABLE,
+                          "the ranker was stopped before it was fitted")
+               : SKN_OK;
+}
 
 /* --- the network's best labels ------------------------------------------- */
 
@@ -83,7 +94,9 @@ look_on(void *argument)
             break;
         if (rank->shown - first < count)
             count = rank->shown - first;
-        status = look(rank, group, first, count, &error);
+        status = check_stop(rank, &error);
+        if (status == SKN_OK)
+            status = look(rank, group, first, count, &error);
     }
     if (status != SKN_OK) {
         (void)pthread_mutex_lock(&rank->mutex);
@@ -256,9 +269,13 @@ fit(rank_t *rank, skn_ranker_t *ranker, const skn_rank_options_t *options,
         .thread_count = options->threads,
         .weight_max = info->parameter_count / SKN_RANK_PARAMETERS_A_WEIGHT,
         .seed = (uint64_t)rank->predictor->trained.model->train.seed,
+        .stop = rank->stop,
     };
     skn_predictor_close(&rank->predictor);
-    return skn_ranker_fit(ranker, &source, error);
+    skn_status_t status = skn_ranker_fit(ranker, &source, error);
+    return status == SKN_OK                    ? SKN_OK
+           : check_stop(rank, error) != SKN_OK ? SKN_UNAVAILABLE
+                                               : status;
 }
 
 skn_status_t
@@ -266,7 +283,7 @@ skn_rank(skn_ranker_t *ranker, const char *path,
          const skn_rank_options_t *options, skn_ranked_t *ranked,
          skn_error_t *error)
 {
-    rank_t rank = { 0 };
+    rank_t rank = { .stop = options->stop };
     skn_label_points_t has = { 0 }, taken = { 0 };
     double wall = clock_s(CLOCK_MONOTONIC),
            cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
@@ -301,4 +318,16 @@ skn_rank(skn_ranker_t *ranker, const char *path,
     ranked->seconds = clock_s(CLOCK_MONOTONIC) - wall;
     ranked->cpu_seconds = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     return status;
+}
+
+void
+skn_ranked_write_event(const skn_ranked_t *ranked, uint32_t trees,
+                       skn_json_text_t *event)
+{
+    skn_json_text_add(event,
+                      "{\"event\":\"ranker\",\"trees\":%u,\"nodes\":%" PRIu64
+                      ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}",
+                      trees, ranked->nodes, ranked->weights, ranked->bytes,
+                      ranked->seconds, ranked->cpu_seconds);
 }

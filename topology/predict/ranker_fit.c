@@ -114,12 +114,17 @@ lay_out_all(skn_ranker_grove_t *grove, skn_error_t *error)
 
 /* --- threads ------------------------------------------------------------- */
 
-/* The next group; NULL when none is left. */
+/* The next group; NULL when none is left, or the work was stopped. */
 static skn_ranker_group_t *
 take(skn_ranker_grove_t *grove)
 {
+    const atomic_bool *stop = grove->source->stop;
     skn_ranker_group_t *group = NULL;
     (void)pthread_mutex_lock(&grove->mutex);
+    if (stop && atomic_load(stop)) {
+        grove->failed = true;
+        (void)pthread_cond_broadcast(&grove->changed);
+    }
     while (grove->ready_count == 0 && grove->left > 0 && !grove->failed)
         (void)pthread_cond_wait(&grove->changed, &grove->mutex);
     if (grove->ready_count > 0 && !grove->failed)

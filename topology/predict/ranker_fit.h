@@ -17,6 +17,8 @@
 #ifndef TOPOLOGY_PREDICT_RANKER_FIT_H
 #define TOPOLOGY_PREDICT_RANKER_FIT_H
 
+#include <stdatomic.h>
+
 #include "actors/predict/ranker.h"
 #include "formats/dataset/dataset.h"
 
@@ -37,6 +39,7 @@ typedef struct skn_ranker_source {
     uint32_t tree_count, thread_count;
     uint64_t weight_max; /* weights kept in all rows; and some for each row */
     uint64_t seed;
+    const atomic_bool *stop; /* true: fail soon; or NULL */
 } skn_ranker_source_t;
 
 /* The result does not depend on the number of threads. *ranker is empty if no

@@ -161,7 +161,7 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     skn_status_t status = SKN_OK;
     bool is_resume = options->resume || options->from;
     bool again = options->again && options->run_path[0];
-    if (is_resume && !run->model->checkpoint.path[0] && !again) {
+    if (is_resume && !run->model->checkpoint.path[0] && !options->run_path[0]) {
         status = skn_fail(error, SKN_USAGE,
                           "--resume needs to know which run to continue");
         return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
@@ -504,6 +504,22 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
     return run->topology ? SKN_OK : error->status;
 }
 
+static skn_status_t
+read_model(skn_model_run_t *run, const skn_model_run_options_t *options,
+           skn_problems_t *problems, skn_error_t *error)
+{
+    const char *const *overrides = options->overrides;
+    size_t count = options->override_count;
+    if (options->from_run)
+        return skn_run_config_read(options->path, overrides, count, &run->model,
+                                   problems, error);
+    return options->text ? skn_model_parse(options->text, options->text_bytes,
+                                           options->path, overrides, count,
+                                           &run->model, problems, error)
+                         : skn_model_read(options->path, overrides, count,
+                                          &run->model, problems, error);
+}
+
 skn_status_t
 skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
                    skn_problems_t *problems, skn_error_t *error)
@@ -512,14 +528,7 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     uint32_t units = skn_unit_count(error);
     if (units == 0)
         return error->status;
-    skn_status_t status =
-        options->from_run
-            ? skn_run_config_read(options->path, options->overrides,
-                                  options->override_count, &run->model,
-                                  problems, error)
-            : skn_model_read(options->path, options->overrides,
-                             options->override_count, &run->model, problems,
-                             error);
+    skn_status_t status = read_model(run, options, problems, error);
     if (status == SKN_OK)
         status = find_node(run, options, error);
     if (status == SKN_OK && options->on_model)

@@ -10,7 +10,9 @@
 
 typedef struct skn_model_run_options {
     const char *path; /* path of the model file */
-    bool from_run;    /* it is a run folder, whose config is the model */
+    const char *text; /* its content, named `path`; NULL: it is read */
+    size_t text_bytes;
+    bool from_run; /* it is a run folder, whose config is the model */
     const char *const *overrides;
     size_t override_count;
     uint32_t progress_ms; /* between progress events; 0: none */

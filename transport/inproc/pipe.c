@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -313,8 +312,8 @@ skn_inbox_look(skn_inbox_t *inbox)
 /* poll, not zmq_poll, which examines every socket before and after: eight
  * system calls for three inboxes, where this makes one. */
 void
-skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
-               int timeout_ms)
+skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
+               const struct pollfd *other, int timeout_ms)
 {
     struct pollfd items[WAIT_INBOXES_MAX + 1];
     nfds_t item_count = 0;
@@ -327,8 +326,8 @@ skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
         items[item_count++] =
             (struct pollfd){ inboxes[k]->descriptor, POLLIN, 0 };
     }
-    if (descriptor >= 0)
-        items[item_count++] = (struct pollfd){ descriptor, POLLIN, 0 };
+    if (other)
+        items[item_count++] = *other;
     int ready = poll(items, item_count, timeout_ms);
     stop_at_exit();
     if (ready < 0)

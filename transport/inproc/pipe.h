@@ -13,6 +13,7 @@
 #ifndef TRANSPORT_INPROC_PIPE_H
 #define TRANSPORT_INPROC_PIPE_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,12 +55,12 @@ bool skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel);
 /* The next take looks, whatever the last wait saw. */
 void skn_inbox_look(skn_inbox_t *inbox);
 
-/* Waits until one of `count` (at most 4) inboxes has a parcel, or `descriptor`
- * (-1: none) is readable, at most `timeout_ms` (-1: forever). It returns early
- * when a signal interrupts it, or when skn_inbox_take has not yet found one of
- * the inboxes empty. NULL inboxes are skipped. */
-void skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count, int descriptor,
-                    int timeout_ms);
+/* Waits until one of `count` (at most 4) inboxes has a parcel, or `other`
+ * (NULL: none) has an event, at most `timeout_ms` (-1: forever). It returns
+ * early when a signal interrupts it, or when skn_inbox_take has not yet found
+ * one of the inboxes empty. NULL inboxes are skipped. */
+void skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
+                    const struct pollfd *other, int timeout_ms);
 
 /* For a poll() together with other descriptors: readable when a parcel may have
  * arrived, if skn_inbox_is_empty was true before the wait. */

@@ -27,7 +27,9 @@ static struct {
     double validation[SPANS_MAX]; /* P@1 of pass k */
     uint64_t stop_at; /* the host stops the run in the span of this batch */
     skn_go_t stopped_span;
-    uint64_t halted_at;        /* batches trained when told to halt */
+    uint64_t save_at;   /* the host requests a checkpoint in that span */
+    uint64_t halted_at; /* batches trained when told to halt */
+    uint32_t halts;
     double changed[SPANS_MAX]; /* of span k, of a square of 100 */
     bool finished;
 } seen;
@@ -42,6 +44,8 @@ train(skn_actor_t *actor, const skn_go_t *go, skn_error_t *error)
         seen.stopped_span = *go;
         return skn_actor_ask_clock(actor, 0, error);
     }
+    if (go->first < seen.save_at && seen.save_at <= go->end)
+        skn_topology_save(probe.topology);
     uint64_t end = go->end < go->first + 20 ? go->end : go->first + 20;
     seen.span[seen.span_count].first = go->first;
     seen.span[seen.span_count++].end = end;
@@ -131,6 +135,7 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         return save(actor, message, error);
     if (schema == &skn_halt_schema) {
         seen.halted_at = seen.span[seen.span_count - 1].end;
+        seen.halts++;
         return SKN_OK;
     }
     const skn_go_t *go = message;
@@ -442,6 +447,52 @@ Test(course, a_wish_to_stop_near_a_marker_saves_there_and_ends)
     cr_assert(metadata);
     cr_expect(json_is_false(json_object_get(metadata, "finished")));
     json_decref(metadata);
+}
+
+/* Checkpoints are written at batch 20, where the probe stands, and at the end:
+ * training goes on from the one that was requested. */
+static void
+expect_saved_on_demand(void)
+{
+    static const uint64_t bounds[] = { 0, 20, 40 };
+    seen.save_at = 3;
+    probe_option("batches_per_epoch", "40");
+    probe_option("epochs", "1");
+    probe_run_well();
+    expect_spans(2, bounds);
+    cr_expect_eq(probe_told("\"event\":\"done\""), 1);
+    cr_expect_eq(probe_told("\"event\":\"stopped\""), 0);
+    cr_expect_eq(probe_told("\"event\":\"checkpoint\""), 2);
+    cr_assert_eq(seen.save_count, 2);
+    cr_expect_eq(seen.save[0].batch, 20);
+    cr_expect_eq(seen.save[1].batch, 40);
+    json_t *metadata = json_loads(seen.save[0].metadata, 0, NULL);
+    cr_expect(json_is_false(json_object_get(metadata, "finished")));
+    cr_expect_eq(number(metadata, "epoch"), 0);
+    json_decref(metadata);
+}
+
+Test(course, a_checkpoint_that_is_requested_near_a_marker_waits_for_it)
+{
+    expect_saved_on_demand();
+    cr_expect_eq(seen.halts, 0);
+}
+
+Test(course, a_checkpoint_that_is_requested_far_from_a_marker_halts_the_span)
+{
+    probe_option("patience_s", "0");
+    expect_saved_on_demand();
+    cr_expect_eq(seen.halts, 1);
+    cr_expect_eq(seen.halted_at, 20);
+}
+
+Test(course, a_request_for_a_checkpoint_is_met_by_one_that_is_due)
+{
+    seen.save_at = 3;
+    probe_option("every_epochs", "1");
+    probe_run_well();
+    cr_expect_eq(seen.save_count, 3);
+    cr_expect_eq(seen.halts, 0);
 }
 
 Test(course, metadata_holds_progress_and_history)

@@ -28,6 +28,7 @@ static struct {
     uint64_t reached[8];
     uint32_t hold; /* batches to wait for before any is applied */
     uint64_t halt_at, halt_told;
+    uint64_t halt_of; /* if given, the batch that the halt is about */
 } seen;
 
 /* Point k has the label k (or none) and features that follow from k. */
@@ -124,7 +125,8 @@ on_batch(skn_actor_t *actor, const skn_batch_t *batch, skn_error_t *error)
     if (seen.issued - seen.applied > seen.in_flight_max)
         seen.in_flight_max = seen.issued - seen.applied;
     if (seen.halt_at > 0 && batch->batch == seen.halt_at) {
-        skn_halt_t halt = { .batch = batch->batch };
+        skn_halt_t halt = { .batch =
+                                seen.halt_of ? seen.halt_of : batch->batch };
         seen.halt_at = 0;
         status = skn_actor_send(actor, &skn_halt_schema, &halt, error);
         if (status == SKN_OK)
@@ -395,6 +397,21 @@ Test(source, a_halt_lets_the_window_run_empty)
     cr_expect_lt(seen.batches, 40);
     cr_expect_eq(seen.reached[0], seen.batches);
     cr_expect_eq(seen.halt_told, seen.batches - 1);
+}
+
+/* The course sends it before it hears that the span has ended. */
+Test(source, a_halt_of_the_span_before_is_too_late)
+{
+    seen.hold = 1;
+    seen.halt_at = 5;
+    seen.halt_of = 3;
+    probe_option("window", "3");
+    span(0, 4, SKN_PURPOSE_TRAIN);
+    span(4, 12, SKN_PURPOSE_TRAIN);
+    probe_run_well();
+    cr_expect_eq(seen.reached[0], 4);
+    cr_expect_eq(seen.reached[1], 12);
+    cr_expect_eq(seen.halt_told, 0);
 }
 
 static skn_status_t

@@ -208,6 +208,25 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
     cr_expect(!skn_turns_update_allowed(&turns, 99), "there is no batch 12");
 }
 
+/* A checkpoint on demand: the run goes on after the marker. */
+Test(turns, after_a_cut_the_order_is_as_before)
+{
+    skn_turns_t turns;
+    skn_turns_init(&turns, 3, false);
+    come_back(&turns, 10);
+    skn_turns_forward_done(&turns);
+    turns.last_batch = 10;
+    cr_expect(skn_turns_update_allowed(&turns, 99));
+    skn_turns_update_sent(&turns);
+    come_back(&turns, 11);
+    for (uint64_t batch = 11; batch < 14; batch++) {
+        cr_expect(!skn_turns_update_allowed(&turns, 99), "%u", (unsigned)batch);
+        cr_expect(skn_turns_forward_allowed(&turns, 11));
+        skn_turns_forward_done(&turns);
+    }
+    cr_expect(skn_turns_update_allowed(&turns, 99));
+}
+
 Test(turns, a_resumed_run_starts_at_its_batch)
 {
     skn_turns_t turns;

@@ -17,7 +17,8 @@
 TestSuite(trace_events, .timeout = 60);
 
 static cli_trace_events_t events;
-static skn_start_options_t options;
+static const char *path;
+static uint64_t origin_ns;
 static skn_error_t error;
 
 static cli_call_t
@@ -38,9 +39,10 @@ call_of(const char *origin)
 Test(trace_events, without_the_option_there_are_none)
 {
     cli_call_t call = call_of(NULL);
-    cr_expect_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                 SKN_OK);
-    cr_expect_null(options.trace_path);
+    cr_expect_eq(
+        cli_trace_events_begin(&events, &call, &path, &origin_ns, &error),
+        SKN_OK);
+    cr_expect_null(path);
     cli_trace_events_end(&events, true);
 }
 
@@ -49,8 +51,9 @@ Test(trace_events, an_origin_that_is_no_number_is_refused)
     static const char *const wrong[] = { "now", "-1", "12x", "" };
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
         cli_call_t call = call_of(wrong[k]);
-        cr_expect_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                     SKN_USAGE, "'%s'", wrong[k]);
+        cr_expect_eq(
+            cli_trace_events_begin(&events, &call, &path, &origin_ns, &error),
+            SKN_USAGE, "'%s'", wrong[k]);
     }
 }
 
@@ -60,17 +63,18 @@ Test(trace_events, the_file_lies_where_the_user_wants_temporary_files)
     cli_call_t call = call_of("1");
     temp_folder_make(folder);
     (void)setenv("TMPDIR", folder, 1);
-    cr_assert_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                 SKN_OK);
-    cr_expect_eq(strncmp(options.trace_path, folder, strlen(folder)), 0, "%s",
-                 options.trace_path);
+    cr_assert_eq(
+        cli_trace_events_begin(&events, &call, &path, &origin_ns, &error),
+        SKN_OK);
+    cr_expect_eq(strncmp(path, folder, strlen(folder)), 0, "%s", path);
     cli_trace_events_end(&events, false);
-    options.trace_path = NULL;
+    path = NULL;
     (void)snprintf(missing, sizeof(missing), "%s/none", folder);
     (void)setenv("TMPDIR", missing, 1);
-    cr_expect_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                 SKN_OK, "the run goes on without");
-    cr_expect_null(options.trace_path);
+    cr_expect_eq(
+        cli_trace_events_begin(&events, &call, &path, &origin_ns, &error),
+        SKN_OK, "the run goes on without");
+    cr_expect_null(path);
     cli_trace_events_end(&events, true);
     temp_folder_remove(folder);
 }
@@ -85,10 +89,11 @@ Test(trace_events, records_are_events_and_the_file_goes,
                    (long long)now.tv_sec - 2, now.tv_nsec);
     cli_call_t call = call_of(origin);
     uint64_t before_ns = skn_monotonic_ns();
-    cr_assert_eq(cli_trace_events_begin(&events, &call, &options, &error),
-                 SKN_OK, "%s", error.text);
-    cr_expect_leq(options.trace_origin_ns, before_ns - 1900000000u);
-    FILE *file = fopen(options.trace_path, "w");
+    cr_assert_eq(
+        cli_trace_events_begin(&events, &call, &path, &origin_ns, &error),
+        SKN_OK, "%s", error.text);
+    cr_expect_leq(origin_ns, before_ns - 1900000000u);
+    FILE *file = fopen(path, "w");
     (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
                 "{\"ph\":\"X\",\"ts\":1.5},\n{\"ph\":\"M\"}\n]}\n",
                 file);
@@ -99,5 +104,5 @@ Test(trace_events, records_are_events_and_the_file_goes,
     cr_expect_str_eq(text, "{\"event\":\"trace\",\"of\":{\"ph\":\"X\",\"ts\":"
                            "1.5}}\n{\"event\":\"trace\",\"of\":{\"ph\":\"M\"}}"
                            "\n");
-    cr_expect_neq(access(options.trace_path, F_OK), 0);
+    cr_expect_neq(access(path, F_OK), 0);
 }

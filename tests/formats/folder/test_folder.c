@@ -143,6 +143,26 @@ Test(folder, removes_files_and_flat_folders)
     (void)close(inner);
 }
 
+Test(folder, removes_a_tree_but_nothing_that_it_links_to)
+{
+    char tree[TEMP_FOLDER_BYTES + 16], name[TEMP_FOLDER_BYTES + 48];
+    char kept[TEMP_FOLDER_BYTES + 16];
+    skn_error_t error = { 0 };
+    (void)snprintf(tree, sizeof(tree), "%s/tree", path);
+    (void)snprintf(kept, sizeof(kept), "%s/kept", path);
+    cr_assert_eq(mkdir(tree, 0700), 0);
+    cr_assert_eq(mkdir(kept, 0700), 0);
+    (void)snprintf(name, sizeof(name), "%s/in", tree);
+    cr_assert_eq(mkdir(name, 0700), 0);
+    (void)snprintf(name, sizeof(name), "%s/in/link", tree);
+    cr_assert_eq(symlink(kept, name), 0);
+    cr_expect_eq(skn_folder_remove_tree(tree, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_neq(access(tree, F_OK), 0);
+    cr_expect_eq(access(kept, F_OK), 0);
+    cr_expect_eq(skn_folder_remove_tree(tree, &error), SKN_OK);
+}
+
 Test(folder, creates_missing_parents)
 {
     char deep[TEMP_FOLDER_BYTES + 32];

@@ -40,8 +40,8 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
  * smaller, and a new member may not hide in the padding at the end: its size is
  * how the library knows that it is there. */
 #define SIZED(S)                                                               \
-    S(skn_kind_t, 144)                                                         \
-    S(skn_start_options_t, 96)                                                 \
+    S(skn_kind_t, 152)                                                         \
+    S(skn_start_options_t, 104)                                                \
     S(skn_predictor_info_t, 96)                                                \
     S(skn_actor_info_t, 136)
 

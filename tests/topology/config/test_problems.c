@@ -137,7 +137,8 @@ Test(problems, are_only_counted_beyond_the_first_hundred)
     cr_expect_str_eq(skn_problems_hint_text(problems, SKN_PROBLEMS_KEPT - 1),
                      "hint 99");
     char *text = printed(problems);
-    cr_expect(strstr(text, "x.yaml:100:1: number 99; hint 99\nand 3 more\n"));
+    cr_expect(
+        strstr(text, "x.yaml:100:1: number 99; hint 99\n3 more problems\n"));
     free(text);
 }
 
@@ -204,4 +205,37 @@ Test(problems, leave_out_what_lies_far_to_the_right)
         lines += *k == '\n' ? 1 : 0;
     cr_expect_eq(lines, 4u);
     free(text);
+}
+
+static void
+expect_event(size_t k, const char *want)
+{
+    skn_json_text_t event = { 0 };
+    cr_assert(skn_problems_write_event(problems, k, &event));
+    cr_expect_str_eq(event.bytes, want);
+    skn_json_text_fini(&event);
+}
+
+Test(problems, are_events_with_their_place_and_an_excerpt)
+{
+    skn_json_text_t none = { 0 };
+    skn_problems_source(problems, "x.yaml", "a: 1\nbcd: 2\n", 12);
+    (void)skn_problems_add(problems, at(2, 3), "wrong");
+    (void)skn_problems_hint(problems, "right");
+    skn_mark_t option = { "-o a=1", 0, 0 };
+    (void)skn_problems_add(problems, option, "wrong, too");
+    expect_event(0, "{\"event\":\"error\",\"code\":78,\"file\":\"x.yaml\","
+                    "\"line\":2,\"column\":3,\"message\":\"x.yaml:2:3: "
+                    "wrong\",\"hint\":\"right\",\"excerpt\":\"     2 | bcd: "
+                    "2\\n       |   ^\"}");
+    expect_event(1, "{\"event\":\"error\",\"code\":78,\"message\":\"-o a=1: "
+                    "wrong, too\",\"hint\":\"\",\"excerpt\":\"\"}");
+    cr_expect_not(skn_problems_write_event(problems, 2, &none));
+    for (uint32_t k = 2; k < SKN_PROBLEMS_KEPT + 3; k++)
+        (void)skn_problems_add(problems, at(k + 1, 1), "number %u", k);
+    expect_event(SKN_PROBLEMS_KEPT,
+                 "{\"event\":\"error\",\"code\":78,\"message\":\"3 more "
+                 "problems\",\"hint\":\"\",\"excerpt\":\"\"}");
+    cr_expect_not(
+        skn_problems_write_event(problems, SKN_PROBLEMS_KEPT + 1, &none));
 }

@@ -1,11 +1,13 @@
 /* test_reasons.c - tests that each value that `auto` chose has a reason, and no
  * other has. Covers topology/model/reasons.c, topology/plan/plan_auto.c,
  * topology/plan/plan_auto_layers.c, topology/plan/plan_auto_formats.c,
- * topology/plan/traits.c and cli/base/auto_report.c.
+ * topology/plan/traits.c, topology/training/chosen.c and
+ * cli/base/auto_report.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/auto_report.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/temp_folder.h"
+#include "topology/training/chosen.h"
 
 static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];
 
@@ -244,7 +246,12 @@ Test(reasons, events_have_them_by_key)
                    file);
     skn_model_t *model = fixture_good(text);
     cr_assert_eq(skn_plan_make(&plan, model, 1, &error), SKN_OK);
-    json_t *chosen = cli_auto_report(&plan, model);
+    skn_json_text_t event = { 0 };
+    skn_json_text_add(&event, "{\"event\":\"auto\"");
+    skn_chosen_write(&plan.reasons, model, &event);
+    skn_json_text_add(&event, "}");
+    json_t *read = skn_json_read(event.bytes);
+    const json_t *chosen = json_object_get(read, "auto");
     const json_t *rate = json_object_get(chosen, "train.optimizer.rate");
     cr_expect_eq(json_number_value(json_object_get(rate, "value")), 0.09);
     cr_expect(json_is_string(json_object_get(rate, "reason")));
@@ -258,6 +265,7 @@ Test(reasons, events_have_them_by_key)
               "%s", said);
     cr_expect_null(strstr(said, "shards"));
     free(said);
-    json_decref(chosen);
+    json_decref(read);
+    skn_json_text_fini(&event);
     skn_model_destroy(&model);
 }

@@ -11,6 +11,7 @@
 #include "skein/batcher.h"
 #include "skein/port.h"
 #include "skein/topology.h"
+#include "skein/training.h"
 #include "skein/version.h"
 
 TestSuite(misuse, .timeout = 60);
@@ -202,6 +203,30 @@ predict_with_nothing(void)
 }
 
 static bool
+train_with_nothing(void)
+{
+    char line[8];
+    skn_training_t *none = NULL;
+    skn_training_info_t info = SKN_ZERO;
+    skn_training_destroy(NULL);
+    skn_training_destroy(&none);
+    skn_training_save(NULL);
+    skn_training_stop(NULL);
+    skn_training_break(NULL);
+    skn_training_report(NULL, stderr);
+    return !skn_training_new(NULL, NULL, NULL, &error) &&
+           is_usage(error.status) && !skn_training_new(NULL, "a", NULL, NULL) &&
+           !skn_training_load(NULL, NULL, &error) && is_usage(error.status) &&
+           !skn_training_plan(NULL, &error) && is_usage(error.status) &&
+           is_usage(skn_training_start(NULL, &error)) &&
+           is_usage(skn_training_event(NULL, -1, line, sizeof(line), &error)) &&
+           is_usage(skn_training_wait(NULL, &error)) &&
+           is_usage(skn_training_info(NULL, &info, &error)) &&
+           skn_training_info(NULL, NULL, NULL) == SKN_USAGE &&
+           skn_training_fd(NULL) == -1 && skn_training_event_bytes(NULL) == 0;
+}
+
+static bool
 batch_with_nothing(void)
 {
     skn_predictor_slot_t slot = SKN_ZERO;
@@ -248,11 +273,13 @@ actor_of_nothing(void)
     skn_actor_rest(NULL);
     skn_actor_finish(NULL);
     skn_actor_alarm(NULL, 0, 0);
+    skn_actor_watch(NULL, 0, 0);
     skn_actor_report_blocked(NULL, NULL, 0, NULL, 1);
     skn_message_drop(NULL);
     skn_parts_refuse(NULL, 1);
     return !skn_actor_name(NULL)[0] && skn_actor_index(NULL) == 0 &&
-           skn_actor_peers(NULL) == 0 && !skn_actor_option_bool(NULL, "a") &&
+           skn_actor_peers(NULL) == 0 && !skn_actor_host(NULL) &&
+           !skn_actor_option_bool(NULL, "a") &&
            skn_actor_option_int(NULL, "a") == 0 &&
            skn_actor_option_real(NULL, "a") == 0 &&
            !skn_actor_option_text(NULL, "a")[0] &&
@@ -291,6 +318,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_training_*", train_with_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },

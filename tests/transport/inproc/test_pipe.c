@@ -97,7 +97,7 @@ Test(pipe, many_threads_send_to_one)
         cr_assert_eq(pthread_create(&threads[k], NULL, send_many, (void *)k),
                      0);
     for (uint32_t count = 0; count < SENDERS * EACH;) {
-        skn_inbox_wait(&inbox, 1, -1, -1);
+        skn_inbox_wait(&inbox, 1, NULL, -1);
         while (skn_inbox_take(inbox, &parcel)) {
             cr_assert_eq(parcel.number, next[parcel.slot]);
             next[parcel.slot]++;
@@ -115,20 +115,21 @@ Test(pipe, a_wait_ends_with_a_parcel_a_descriptor_or_its_time)
     skn_inbox_t *inboxes[3] = { NULL, NULL, NULL };
     skn_parcel_t parcel = { 0 };
     int descriptor = eventfd(0, EFD_NONBLOCK);
+    const struct pollfd bell = { descriptor, POLLIN, 0 };
     inboxes[1] = skn_inbox_open("inproc://b", &error);
     skn_outlet_t *outlet = skn_outlet_open("inproc://b", &error);
     cr_assert(inboxes[1] && outlet && descriptor >= 0);
-    skn_inbox_wait(inboxes, 3, descriptor, 0);
-    skn_inbox_wait(inboxes, 3, descriptor, 1);
+    skn_inbox_wait(inboxes, 3, &bell, 0);
+    skn_inbox_wait(inboxes, 3, &bell, 1);
     cr_expect(!skn_inbox_take(inboxes[1], &parcel));
-    skn_inbox_wait(inboxes, 3, descriptor, 1);
+    skn_inbox_wait(inboxes, 3, &bell, 1);
     cr_assert_eq(skn_outlet_put(outlet, &parcel, &error), SKN_OK);
-    skn_inbox_wait(inboxes, 3, -1, -1); /* would wait for ever */
+    skn_inbox_wait(inboxes, 3, NULL, -1); /* would wait for ever */
     skn_inbox_look(inboxes[1]);
     cr_expect(skn_inbox_take(inboxes[1], &parcel));
     uint64_t one = 1;
     cr_assert_eq(write(descriptor, &one, sizeof(one)), sizeof(one));
-    skn_inbox_wait(inboxes, 3, descriptor, -1);
+    skn_inbox_wait(inboxes, 3, &bell, -1);
     skn_outlet_close(&outlet);
     skn_inbox_close(&inboxes[1]);
     close(descriptor);
@@ -314,10 +315,10 @@ Test(pipe, a_wait_ends_at_once_while_a_lot_is_not_empty)
     for (int k = 0; k < 2; k++)
         cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
     cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
-    skn_inbox_wait(&inbox, 1, -1, -1);
+    skn_inbox_wait(&inbox, 1, NULL, -1);
     cr_expect(skn_inbox_take(inbox, &parcel));
     cr_expect(!skn_inbox_is_empty(inbox));
-    skn_inbox_wait(&inbox, 1, -1, -1); /* would wait for ever */
+    skn_inbox_wait(&inbox, 1, NULL, -1); /* would wait for ever */
     cr_expect(skn_inbox_take(inbox, &parcel));
     cr_expect(!skn_inbox_take(inbox, &parcel));
     skn_outlet_close(&outlet);
@@ -334,7 +335,7 @@ Test(pipe, held_parcels_and_lots_are_freed_with_their_sockets)
         cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
     cr_assert_eq(skn_outlet_flush(outlet, &error), SKN_OK);
     cr_assert_eq(skn_outlet_hold(outlet, &parcel, &error), SKN_OK);
-    skn_inbox_wait(&inbox, 1, -1, -1);
+    skn_inbox_wait(&inbox, 1, NULL, -1);
     cr_expect(skn_inbox_take(inbox, &parcel));
     skn_outlet_close(&outlet);
     skn_inbox_close(&inbox);
@@ -356,7 +357,7 @@ add_up(skn_inbox_t *orders, void *argument)
     skn_parcel_t parcel = { .number = 1 };
     (void)pthread_sigmask(SIG_SETMASK, NULL, &worker->mask);
     while (parcel.number > 0 && !worker->was_asked_to_return) {
-        skn_inbox_wait(&orders, 1, -1, -1);
+        skn_inbox_wait(&orders, 1, NULL, -1);
         while (parcel.number > 0 && skn_inbox_take(orders, &parcel)) {
             worker->was_asked_to_return = parcel.type == SKN_PARCEL_FOREIGN;
             worker->sum += parcel.number;

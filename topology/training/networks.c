@@ -1,6 +1,6 @@
 /* networks.c - finds an ensemble's networks and checks their configs.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/networks.h"
+#include "topology/training/networks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,28 +9,28 @@
 #include "topology/run/trained.h"
 
 const char *
-cli_network_path(const char *whole, uint32_t k,
-                 char path[CLI_NETWORK_PATH_BYTES])
+skn_network_path(const char *whole, uint32_t k,
+                 char path[SKN_NETWORK_PATH_BYTES])
 {
     size_t bytes = strlen(whole);
     while (bytes > 1 && whole[bytes - 1] == '/')
         bytes--;
-    (void)snprintf(path, CLI_NETWORK_PATH_BYTES, "%.*s/network-%u", (int)bytes,
+    (void)snprintf(path, SKN_NETWORK_PATH_BYTES, "%.*s/network-%u", (int)bytes,
                    whole, k + 1);
     return path;
 }
 
 bool
-cli_network_begun(const char *whole, uint32_t k)
+skn_network_begun(const char *whole, uint32_t k)
 {
-    char path[CLI_NETWORK_PATH_BYTES];
-    return skn_run_folder_begun(cli_network_path(whole, k, path));
+    char path[SKN_NETWORK_PATH_BYTES];
+    return skn_run_folder_begun(skn_network_path(whole, k, path));
 }
 
 bool
-cli_networks_begun(const char *whole, uint32_t first)
+skn_networks_begun(const char *whole, uint32_t first)
 {
-    while (first < SKN_ENSEMBLE_MAX && !cli_network_begun(whole, first))
+    while (first < SKN_ENSEMBLE_MAX && !skn_network_begun(whole, first))
         first++;
     return first < SKN_ENSEMBLE_MAX;
 }
@@ -131,13 +131,13 @@ fit_one(const skn_model_run_t *run, const char *path, int64_t seed,
 }
 
 skn_status_t
-cli_networks_fit(const skn_model_run_t *run, const char *whole,
+skn_networks_fit(const skn_model_run_t *run, const char *whole,
                  skn_error_t *error)
 {
     const skn_model_train_t *train = &run->model->train;
-    char path[CLI_NETWORK_PATH_BYTES];
+    char path[SKN_NETWORK_PATH_BYTES];
     skn_status_t status = SKN_OK;
-    if (cli_networks_begun(whole, (uint32_t)train->ensemble)) {
+    if (skn_networks_begun(whole, (uint32_t)train->ensemble)) {
         (void)skn_fail(error, SKN_BAD_CONFIG,
                        "%.200s holds more networks than the %" PRId64
                        " of train.ensemble",
@@ -147,8 +147,8 @@ cli_networks_fit(const skn_model_run_t *run, const char *whole,
                              "another checkpoint.path");
     }
     for (uint32_t k = 0; k < (uint32_t)train->ensemble && status == SKN_OK; k++)
-        if (cli_network_begun(whole, k))
-            status = fit_one(run, cli_network_path(whole, k, path),
+        if (skn_network_begun(whole, k))
+            status = fit_one(run, skn_network_path(whole, k, path),
                              train->seed + k, error);
     return status;
 }

@@ -1,0 +1,88 @@
+/* training_internal.h - the state of a training, private to this room.
+ *
+ *     host's thread                           the training's thread
+ *     training.c        ── orders, a descriptor ──▶ network_run.c, ensemble.c
+ *     training_state.c  ◀─ line_queue.c, state ───  training_events.c
+ *
+ * What the two share is atomic, or under the mutex of `queue`, or set before
+ * the thread starts and constant from then on.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_TRAINING_TRAINING_INTERNAL_H
+#define TOPOLOGY_TRAINING_TRAINING_INTERNAL_H
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "formats/checkpoint/manifest.h"
+#include "skein/training.h"
+#include "topology/run/model_run.h"
+#include "topology/training/line_queue.h"
+
+/* One run of a topology: of the whole training, or of one of its networks. */
+typedef struct skn_network_run {
+    skn_model_run_t run;
+    char path[SKN_TEXT_MAX], run_id[SKN_RUN_ID_BYTES];
+    const char **overrides; /* the training's, then the network's own */
+    uint32_t override_count;
+    bool is_resume, is_again; /* as in skn_model_run_options_t */
+    bool is_part;             /* one of several networks */
+    bool is_done, is_stopped; /* how it ended */
+    uint64_t prepare_ns;      /* time spent on its plan */
+} skn_network_run_t;
+
+struct skn_training {
+    /* Set by skn_training_new. */
+    skn_training_options_t options; /* its texts are in `owned` */
+    char **owned;                   /* ends with NULL */
+    char *name; /* of the config, or the path that was loaded */
+    char *text; /* of the config; NULL: not read yet, or in a folder */
+    size_t text_bytes;
+    bool is_folder;
+
+    /* The host's orders; `orders` is a descriptor that wakes the thread. */
+    atomic_bool stop;   /* end soon */
+    atomic_bool breaks; /* and do not save; `stop` is set, too */
+    atomic_bool waits;  /* the host waits for the end, and reads no events */
+    atomic_uint saves;  /* how many were requested */
+    int orders;
+
+    /* For the host. */
+    skn_line_queue_t queue;
+    skn_training_info_t info; /* under the queue's mutex, as are its texts */
+    skn_training_idle_t idle;
+    char path[SKN_TEXT_MAX], run_id[SKN_RUN_ID_BYTES];
+    char *idle_texts[2];
+    char *report; /* the table of the last network; NULL: none */
+
+    /* The host's until the start, then the thread's. */
+    skn_network_run_t whole;
+    char *plan;       /* the topology; NULL: not planned yet */
+    bool is_ensemble; /* networks are trained in folders of `whole` */
+    bool was_stopped; /* it was asked to stop, and is not done */
+    skn_status_t status;
+    skn_error_t error;
+
+    pthread_t thread;
+    bool started, joined;
+    atomic_int process; /* that has the thread; 0 before the start */
+};
+
+/* Whether this process is a child, made by fork(), of the one that has the
+ * training's thread: its locks may be held for ever. */
+static inline bool
+skn_training_is_elsewhere(const skn_training_t *training)
+{
+    int process = atomic_load(&training->process);
+    return process != 0 && process != getpid();
+}
+
+static inline skn_status_t
+skn_training_refuse_child(const char *call, skn_error_t *error)
+{
+    return skn_fail(error, SKN_USAGE,
+                    "%s: the training runs in another process, of which this "
+                    "one is a child made by fork()",
+                    call);
+}
+
+#endif

@@ -268,8 +268,9 @@ take_message(skn_links_t *links, skn_link_peer_t *peer,
     skn_status_t status = look_at_values(links, peer, import, message, error);
     if (status != SKN_OK)
         return status;
-    return land(links, import, SKN_PARCEL_MESSAGE, message, import->taken++,
-                error);
+    uint64_t number = import->taken;
+    SKN_COUNT(import->taken, 1);
+    return land(links, import, SKN_PARCEL_MESSAGE, message, number, error);
 }
 
 static skn_status_t

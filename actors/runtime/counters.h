@@ -1,7 +1,8 @@
 /* counters.h - counters of an actor's time, messages and bytes.
  *
  * They are written by the actor's own thread only, and read by the host after
- * the threads have been joined, or sent as an event.
+ * the threads have been joined, or sent as an event. Those that are written by
+ * SKN_COUNT and SKN_COUNT_SET the host also reads during the run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_COUNTERS_H
 #define ACTORS_RUNTIME_COUNTERS_H
@@ -11,6 +12,15 @@
 
 /* Durations by powers of two: bucket k holds [2^k, 2^(k+1)) nanoseconds. */
 #define SKN_HISTOGRAM_BUCKETS 48
+
+/* Add to a number that one thread writes, and set it, so that other threads can
+ * read it by SKN_COUNTED at any time. They cost what a plain addition does: no
+ * order between two numbers is promised. */
+#define SKN_COUNT(number, more)                                                \
+    __atomic_store_n(&(number), (number) + (more), __ATOMIC_RELAXED)
+#define SKN_COUNT_SET(number, value)                                           \
+    __atomic_store_n(&(number), (value), __ATOMIC_RELAXED)
+#define SKN_COUNTED(number) __atomic_load_n(&(number), __ATOMIC_RELAXED)
 
 typedef struct skn_histogram {
     uint64_t count, sum_ns, max_ns;
@@ -34,6 +44,8 @@ typedef struct skn_actor_counters {
     uint64_t queued_ns;   /* runnable, but without a core */
     uint64_t saving_ns;   /* while skn_actor_set_saving was on */
     uint64_t saves, save_begin_ns;
+    uint64_t waiting_since_ns, blocked_since_ns; /* the wait that goes on, of
+                                                  * each sort; 0: none */
     uint64_t wakeups, restarts;
     uint64_t dropped; /* messages for which the topology has no pipe */
 } skn_actor_counters_t;

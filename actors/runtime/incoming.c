@@ -289,7 +289,7 @@ skn_incoming_count(skn_actor_t *actor, const skn_parcel_t *parcel,
     skn_in_edge_t *edge = &actor->in_edges[parcel->slot];
     const skn_payload_t *payload = skn_payload_of(parcel->pointer);
     assert(payload->schema->id == edge->pipe->wired->schema->id);
-    edge->counters.messages++;
+    SKN_COUNT(edge->counters.messages, 1);
     edge->counters.bytes += payload->used_bytes;
     if (actor->trace)
         skn_trace_flow(actor->trace, SKN_TRACE_TAKE, actor->now_ns,

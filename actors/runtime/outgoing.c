@@ -41,7 +41,7 @@ outbox_put(skn_actor_t *actor, skn_outbox_t *outbox, const void *message,
         outbox->first = 0;
     }
     outbox->message[(outbox->first + outbox->count++) % outbox->room] = message;
-    actor->unsent++;
+    SKN_COUNT(actor->unsent, 1);
     return SKN_OK;
 }
 
@@ -52,7 +52,7 @@ outbox_take(skn_actor_t *actor, skn_outbox_t *outbox)
     const void *message = outbox->message[outbox->first];
     outbox->first = (outbox->first + 1) % outbox->room;
     outbox->count--;
-    actor->unsent--;
+    SKN_COUNT_SET(actor->unsent, actor->unsent - 1);
     return message;
 }
 
@@ -69,8 +69,8 @@ edge_send(skn_actor_t *actor, skn_out_edge_t *edge, const void *message,
         .pointer = (void *)(uintptr_t)message,
     };
     assert(edge->credit > 0);
-    edge->credit--;
-    edge->counters.messages++;
+    SKN_COUNT_SET(edge->credit, edge->credit - 1);
+    SKN_COUNT(edge->counters.messages, 1);
     edge->counters.bytes += payload->used_bytes;
     if (actor->trace)
         skn_trace_flow(actor->trace, SKN_TRACE_SEND, skn_monotonic_ns(),
@@ -429,7 +429,7 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
     skn_status_t status = SKN_OK;
     assert(slot < actor->out_edge_count && credit > 0);
     skn_out_edge_t *edge = &actor->out_edges[slot];
-    edge->credit += credit;
+    SKN_COUNT(edge->credit, credit);
     if (actor->unsent == 0)
         return SKN_OK;
     skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);

@@ -8,13 +8,32 @@
 #include "actors/runtime/actor.h"
 
 static const struct {
-    const char *text;
-    bool named;
+    const char *word, *joint;
 } places[] = {
-#define P(name, text, named) { text, named },
+#define P(name, word, joint) { word, joint },
     SKN_PLACES(P)
 #undef P
 };
+
+skn_stay_t
+skn_place_stay(const skn_place_t *place)
+{
+    skn_stay_t stay = { 0 };
+    uint32_t type = atomic_load(&place->type);
+    const char *name = atomic_load(&place->name);
+    stay.since_ns = atomic_load(&place->since_ns);
+    if (type == atomic_load(&place->type) &&
+        stay.since_ns == atomic_load(&place->since_ns))
+        stay.type = (skn_place_type_t)type;
+    stay.name = places[stay.type].joint ? name : NULL;
+    return stay;
+}
+
+const char *
+skn_place_word(skn_place_type_t type)
+{
+    return places[type].word;
+}
 
 void
 skn_place_add(char *text, size_t bytes, size_t *used, const char *more)
@@ -29,8 +48,10 @@ skn_place_text(skn_place_type_t type, const char *name, char *text,
                size_t bytes)
 {
     size_t used = 0;
-    skn_place_add(text, bytes, &used, places[type].text);
-    if (places[type].named && name) {
+    skn_place_add(text, bytes, &used, type == SKN_PLACE_LOOP ? "" : "its ");
+    skn_place_add(text, bytes, &used, places[type].word);
+    if (places[type].joint && name) {
+        skn_place_add(text, bytes, &used, places[type].joint);
         skn_place_add(text, bytes, &used, "'");
         skn_place_add(text, bytes, &used, name);
         skn_place_add(text, bytes, &used, "'");

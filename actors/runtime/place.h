@@ -13,23 +13,24 @@
 
 #include "skein/error.h"
 
-/* P(NAME, its text, whether the name of a message or timer follows) */
+/* P(NAME, its word, what joins it to the name of its message or timer; NULL: it
+ * has none) */
 #define SKN_PLACES(P)                                                          \
-    P(LOOP, "", 0)                                                             \
-    P(OPEN, "its open", 0)                                                     \
-    P(START, "its start", 0)                                                   \
-    P(PRODUCE, "its produce", 0)                                               \
-    P(READY, "its ready", 0)                                                   \
-    P(DRAIN, "its drain", 0)                                                   \
-    P(CUT, "its salvage", 0)                                                   \
-    P(CLOSE, "its close", 0)                                                   \
-    P(HANDLER, "its handler of ", 1)                                           \
-    P(COMBINE, "its combine of ", 1)                                           \
-    P(TIMER, "its timer ", 1)                                                  \
-    P(ALARM, "its alarm ", 1)
+    P(LOOP, "", NULL)                                                          \
+    P(OPEN, "open", NULL)                                                      \
+    P(START, "start", NULL)                                                    \
+    P(PRODUCE, "produce", NULL)                                                \
+    P(READY, "ready", NULL)                                                    \
+    P(DRAIN, "drain", NULL)                                                    \
+    P(CUT, "salvage", NULL)                                                    \
+    P(CLOSE, "close", NULL)                                                    \
+    P(HANDLER, "handler", " of ")                                              \
+    P(COMBINE, "combine", " of ")                                              \
+    P(TIMER, "timer", " ")                                                     \
+    P(ALARM, "alarm", " ")
 
 typedef enum skn_place_type {
-#define P(name, text, named) SKN_PLACE_##name,
+#define P(name, word, joint) SKN_PLACE_##name,
     SKN_PLACES(P)
 #undef P
 } skn_place_type_t;
@@ -57,6 +58,20 @@ skn_place_leave(skn_place_t *place)
 {
     atomic_store_explicit(&place->type, SKN_PLACE_LOOP, memory_order_relaxed);
 }
+
+/* The place of an actor and since when it has been there, as another thread
+ * sees it. */
+typedef struct skn_stay {
+    skn_place_type_t type; /* SKN_PLACE_LOOP: in none of its handlers */
+    const char *name;      /* of the message or timer; NULL: none */
+    uint64_t since_ns;
+} skn_stay_t;
+
+/* If the thread leaves the place meanwhile, the stay is in the loop. */
+skn_stay_t skn_place_stay(const skn_place_t *place);
+
+/* "handler", "open"; "" in the loop. */
+const char *skn_place_word(skn_place_type_t type);
 
 #define SKN_PLACE_TEXT_BYTES 256
 

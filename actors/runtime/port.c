@@ -35,9 +35,11 @@ struct skn_port {
     bool is_finished;       /* it sends no more */
     bool is_closed;         /* the run has ended */
     atomic_bool is_alarmed; /* to be closed */
-    bool was_empty;  /* the inbox, behind the message that was taken last */
-    bool is_unbound; /* credit was returned for all that has arrived */
-    bool has_ended;  /* reported to the host's inbox */
+    bool was_empty;      /* the inbox, behind the message that was taken last */
+    bool is_unbound;     /* credit returns when a message arrives */
+    uint32_t paid_count; /* the first of `arrived`, whose credit was
+                             * returned before the host takes them */
+    bool has_ended;      /* reported to the host's inbox */
 };
 
 /* --- for the runtime ------------------------------------------------------ */
@@ -134,11 +136,24 @@ check_end(skn_port_t *port)
     skn_actor_report(port->actor, SKN_PARCEL_ENDED, NULL);
 }
 
+/* Returns the credit of all that has arrived. */
+static skn_status_t
+pay(skn_port_t *port, skn_error_t *error)
+{
+    const skn_queue_t *arrived = &port->arrived;
+    skn_status_t status = SKN_OK;
+    for (; port->paid_count < arrived->count && status == SKN_OK;
+         port->paid_count++) {
+        uint32_t at = (arrived->first + port->paid_count) % arrived->room;
+        status = skn_incoming_owe(port->actor, arrived->parcel[at].slot, error);
+    }
+    return status;
+}
+
 static skn_status_t
 take_parcel(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
 {
     skn_actor_t *actor = port->actor;
-    skn_status_t status = SKN_OK;
     switch (parcel->type) {
     case SKN_PARCEL_CREDIT:
         return skn_outgoing_credit(actor, parcel->slot,
@@ -148,9 +163,7 @@ take_parcel(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
     default:
         assert(parcel->type == SKN_PARCEL_MESSAGE);
         if (skn_queue_put(&port->arrived, parcel)) {
-            if (port->is_unbound)
-                status = skn_incoming_owe(actor, parcel->slot, error);
-            return status;
+            return port->is_unbound ? pay(port, error) : SKN_OK;
         }
         skn_payload_drop(parcel->pointer);
         return skn_fail(error, SKN_NO_MEMORY,
@@ -217,7 +230,9 @@ hand_over(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
     skn_actor_t *actor = port->actor;
     const void *message = parcel->pointer;
     skn_status_t status = skn_incoming_count(actor, parcel, &message, error);
-    if (status == SKN_OK && !port->is_unbound)
+    if (port->paid_count > 0)
+        port->paid_count--;
+    else if (status == SKN_OK)
         status = skn_incoming_owe(actor, parcel->slot, error);
     if (status == SKN_OK)
         return message;
@@ -337,15 +352,18 @@ void
 skn_port_lift_bound(skn_port_t *port)
 {
     skn_error_t error = { 0 };
-    const skn_queue_t *arrived = &port->arrived;
     lock(port);
-    for (uint32_t k = 0; k < arrived->count && !port->is_unbound; k++) {
-        uint32_t at = (arrived->first + k) % arrived->room;
-        if (skn_incoming_owe(port->actor, arrived->parcel[at].slot, &error) !=
-            SKN_OK)
-            skn_actor_fail(port->actor, &error);
-    }
     port->is_unbound = true;
+    if (pay(port, &error) != SKN_OK)
+        skn_actor_fail(port->actor, &error);
+    (void)pthread_mutex_unlock(&port->lock);
+}
+
+void
+skn_port_restore_bound(skn_port_t *port)
+{
+    lock(port);
+    port->is_unbound = false;
     (void)pthread_mutex_unlock(&port->lock);
 }
 

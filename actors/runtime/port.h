@@ -18,8 +18,10 @@ skn_port_t *skn_port_new(skn_actor_t *actor, skn_error_t *error);
 void skn_port_destroy(skn_port_t **port);
 
 /* The host waits for the end and takes no messages meanwhile: from now on
- * skn_port_pump keeps all that arrive, and returns their credit. */
+ * skn_port_pump keeps all that arrive, and returns their credit; until the
+ * bound is restored, because the host has waited long enough. */
 void skn_port_lift_bound(skn_port_t *port);
+void skn_port_restore_bound(skn_port_t *port);
 void skn_port_pump(skn_port_t *port);
 /* The run has ended. */
 void skn_port_close(skn_port_t *port);

@@ -107,7 +107,7 @@ enter_hook(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
     skn_status_t status =
         skn_actor_leave(actor, hook(actor, actor->state, error), error);
     uint64_t spent_ns = skn_monotonic_ns() - begin_ns;
-    actor->counters.handling_ns += spent_ns;
+    SKN_COUNT(actor->counters.handling_ns, spent_ns);
     actor->counters.open_ns += type == SKN_PLACE_OPEN ? spent_ns : 0;
     return status;
 }
@@ -130,7 +130,7 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
 {
     skn_actor_close(actor);
     memset(actor->state, 0, actor->kind->state_bytes);
-    actor->counters.restarts++;
+    SKN_COUNT(actor->counters.restarts, 1);
     skn_status_t status =
         enter_hook(actor, SKN_PLACE_OPEN, actor->kind->open, error);
     if (status == SKN_OK)
@@ -159,7 +159,7 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
         pipe->is_quick = end_ns - begin_ns < QUICK_NS;
         skn_histogram_add(&pipe->latency, end_ns - begin_ns);
     }
-    actor->counters.handling_ns += end_ns - begin_ns;
+    SKN_COUNT(actor->counters.handling_ns, end_ns - begin_ns);
     if (actor->trace) {
         const void *traced = message;
         for (uint32_t k = 0; k < actor->in_pipe_count; k++)
@@ -189,7 +189,7 @@ run_hook_at(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
     skn_status_t status = hook(actor, actor->state, &error);
     status = skn_actor_leave(actor, status, &error);
     uint64_t end_ns = skn_monotonic_ns();
-    actor->counters.handling_ns += end_ns - now_ns;
+    SKN_COUNT(actor->counters.handling_ns, end_ns - now_ns);
     skn_trace_span(actor->trace, name, now_ns, end_ns, NULL, NULL);
     if (status != SKN_OK)
         skn_actor_fail(actor, &error);
@@ -547,11 +547,11 @@ count_wait(skn_actor_t *actor, bool blocked, uint64_t waited_ns)
 {
     actor->counters.wakeups++;
     if (!blocked) {
-        actor->counters.waiting_ns += waited_ns;
+        SKN_COUNT(actor->counters.waiting_ns, waited_ns);
         actor->waited_ns += waited_ns;
         return;
     }
-    actor->counters.blocked_ns += waited_ns;
+    SKN_COUNT(actor->counters.blocked_ns, waited_ns);
     for (uint32_t p = 0; p < actor->out_pipe_count; p++) {
         const skn_out_pipe_t *pipe = &actor->out_pipes[p];
         for (uint32_t k = 0; k < pipe->edge_count; k++)
@@ -572,6 +572,9 @@ wait_for_parcels(skn_actor_t *actor)
         skn_actor_fail(actor, &error);
     uint64_t begin_ns = skn_monotonic_ns();
     bool blocked = is_blocked(actor);
+    uint64_t *since_ns = blocked ? &actor->counters.blocked_since_ns
+                                 : &actor->counters.waiting_since_ns;
+    SKN_COUNT_SET(*since_ns, begin_ns);
     skn_waiting_check(actor, begin_ns);
     if (actor->load)
         skn_load_leave(actor->load, begin_ns);
@@ -581,6 +584,7 @@ wait_for_parcels(skn_actor_t *actor)
         inboxes, 2, watches ? &actor->watched : NULL,
         sooner(timeout_ms(actor), skn_waiting_timeout_ms(actor, begin_ns)));
     uint64_t end_ns = skn_monotonic_ns();
+    SKN_COUNT_SET(*since_ns, 0);
     if (actor->load)
         skn_load_enter(actor->load, end_ns);
     count_wait(actor, blocked, end_ns - begin_ns);

@@ -1,6 +1,7 @@
 /* system.h - creates, starts, follows and joins all actors of a process.
  *
- * To be used by one thread, the host's, except for skn_system_stop.
+ * To be used by one thread, the host's, except for skn_system_stop and
+ * skn_system_abort.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_RUNTIME_SYSTEM_H
 #define ACTORS_RUNTIME_SYSTEM_H
@@ -32,12 +33,13 @@ skn_status_t skn_system_start(skn_system_t *system, skn_system_tell_t *tell,
 /* Whether the process exits although a system runs: its threads have stopped
  * where they were, and it is not to be touched any more. */
 bool skn_systems_have_ended(void);
-/* Same as skn_topology_fd, _event, _stop, _wait. */
+/* Same as skn_topology_fd, _event, _stop, _abort, _wait. */
 int skn_system_fd(const skn_system_t *system);
 skn_status_t skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                               size_t line_bytes, skn_error_t *error);
 size_t skn_system_event_bytes(skn_system_t *system);
 void skn_system_stop(skn_system_t *system);
+void skn_system_abort(skn_system_t *system);
 /* Requests a checkpoint, which the actor that leads a run looks for
  * (skn_actor_saves_wanted). Any thread. */
 void skn_system_save(skn_system_t *system);
@@ -53,9 +55,15 @@ uint64_t skn_system_busy_ns(const skn_system_t *system);
 /* The port `name` of this node; NULL and a filled `error`. */
 struct skn_port *skn_system_port(const skn_system_t *system, const char *name,
                                  skn_error_t *error);
-skn_status_t skn_system_wait(skn_system_t *system, skn_error_t *error);
-/* Same as skn_topology_break, _cut. */
-void skn_system_break(skn_system_t *system);
+/* Same as skn_topology_wait_for. */
+skn_status_t skn_system_wait_for(skn_system_t *system, int timeout_ms,
+                                 skn_error_t *error);
+static inline skn_status_t
+skn_system_wait(skn_system_t *system, skn_error_t *error)
+{
+    return skn_system_wait_for(system, -1, error);
+}
+/* Same as skn_topology_cut. */
 skn_status_t skn_system_cut(skn_system_t *system,
                             struct skn_salvage_writer *writer,
                             skn_error_t *error);
@@ -64,4 +72,7 @@ skn_status_t skn_system_cut(skn_system_t *system,
  * skn_system_wait. SKN_NO_MEMORY. */
 skn_status_t skn_system_figures(const skn_system_t *system,
                                 skn_figures_t *figures, skn_error_t *error);
+/* Same as skn_topology_actor; false: there are not so many. */
+bool skn_system_actor(const skn_system_t *system, size_t index,
+                      skn_actor_info_t *info);
 #endif

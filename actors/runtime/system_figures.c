@@ -1,6 +1,7 @@
 /* system_figures.c - collects the counters of a system's actors and links.
  *
- * The host's thread reads them after the actors' threads have been joined.
+ * The host's thread reads them after the actors' threads have been joined; the
+ * few of skn_actor_info_t also during the run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,4 +120,106 @@ skn_figures_fini(skn_figures_t *figures)
     free(figures->links);
     figures->actors = NULL;
     figures->links = NULL;
+}
+
+/* --- during the run ------------------------------------------------------- */
+
+/* The messages that were sent on an edge to this node, or have arrived here
+ * from another one. */
+static uint64_t
+sent_to(const skn_system_t *system, const skn_in_edge_t *edge)
+{
+    const skn_actor_t *sender = &system->actors[edge->sender];
+    const skn_crossings_t *crossings = &system->crossings;
+    if (sender->here)
+        return SKN_COUNTED(sender->out_edges[edge->out_slot].counters.messages);
+    uint32_t import = crossings->landings[edge->out_slot].import;
+    return SKN_COUNTED(crossings->imports[import].taken);
+}
+
+static void
+look_at_inbox(const skn_actor_t *actor, skn_actor_info_t *info)
+{
+    for (uint32_t k = 0; k < actor->in_edge_count; k++) {
+        const skn_in_edge_t *edge = &actor->in_edges[k];
+        uint64_t taken = SKN_COUNTED(edge->counters.messages);
+        uint64_t sent = sent_to(actor->system, edge);
+        info->messages_in += taken;
+        info->inbox_messages += sent > taken ? sent - taken : 0;
+    }
+}
+
+/* The credit for the next message: of the fullest edge, or for pattern `any` of
+ * the emptiest one. */
+static uint32_t
+credit_left(const skn_out_pipe_t *pipe)
+{
+    bool any = pipe->wired->pattern == SKN_PATTERN_ANY;
+    uint32_t left = any ? 0 : UINT32_MAX;
+    for (uint32_t k = 0; k < pipe->edge_count; k++) {
+        uint32_t credit = SKN_COUNTED(pipe->edges[k].credit);
+        if (any ? credit > left : credit < left)
+            left = credit;
+    }
+    return left;
+}
+
+static void
+look_at_pipes(const skn_actor_t *actor, skn_actor_info_t *info)
+{
+    for (uint32_t p = 0; p < actor->out_pipe_count; p++) {
+        const skn_out_pipe_t *pipe = &actor->out_pipes[p];
+        uint32_t left = credit_left(pipe);
+        for (uint32_t k = 0; k < pipe->edge_count; k++)
+            info->messages_out += SKN_COUNTED(pipe->edges[k].counters.messages);
+        if (pipe->edge_count == 0 ||
+            (info->fullest &&
+             (uint64_t)left * info->credit >=
+                 (uint64_t)info->credit_left * pipe->wired->credit))
+            continue;
+        info->fullest = pipe->wired->schema->name;
+        info->credit = pipe->wired->credit;
+        info->credit_left = left;
+    }
+    info->outbox_messages = SKN_COUNTED(actor->unsent);
+}
+
+static void
+look_at_thread(const skn_actor_t *actor, skn_actor_info_t *info)
+{
+    const skn_actor_counters_t *counters = &actor->counters;
+    skn_stay_t stay = skn_place_stay(&actor->place);
+    uint64_t waiting_ns = SKN_COUNTED(counters->waiting_since_ns);
+    uint64_t blocked_ns = SKN_COUNTED(counters->blocked_since_ns);
+    info->busy_ns = SKN_COUNTED(counters->handling_ns);
+    info->waiting_ns = SKN_COUNTED(counters->waiting_ns);
+    info->blocked_ns = SKN_COUNTED(counters->blocked_ns);
+    info->restarts = SKN_COUNTED(counters->restarts);
+    info->is_busy = stay.type != SKN_PLACE_LOOP;
+    info->is_blocked = !info->is_busy && blocked_ns > 0;
+    info->since_ns = info->is_busy      ? stay.since_ns
+                     : info->is_blocked ? blocked_ns
+                                        : waiting_ns;
+    info->hook = skn_place_word(stay.type);
+    info->hook_of = stay.name ? stay.name : "";
+}
+
+bool
+skn_system_actor(const skn_system_t *system, size_t index,
+                 skn_actor_info_t *info)
+{
+    uint32_t k = 0;
+    for (; k < system->actor_count; k++)
+        if (system->actors[k].here && index-- == 0)
+            break;
+    if (k == system->actor_count)
+        return false;
+    const skn_actor_t *actor = &system->actors[k];
+    *info = (skn_actor_info_t){ .struct_bytes = sizeof(*info),
+                                .name = actor->wired->name,
+                                .kind = actor->kind->name };
+    look_at_inbox(actor, info);
+    look_at_pipes(actor, info);
+    look_at_thread(actor, info);
+    return true;
 }

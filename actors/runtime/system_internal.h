@@ -46,8 +46,8 @@ struct skn_system {
     int wake_descriptor;
     int arrivals; /* epoll of that and the ports' inboxes; -1: no ports */
     uint32_t port_count;
-    atomic_bool stop_wanted;  /* another thread may set it */
-    atomic_uint saves_wanted; /* how many the host has requested */
+    atomic_bool stop_wanted, abort_wanted; /* another thread may set them */
+    atomic_uint saves_wanted;              /* how many the host has requested */
     /* When links to other nodes last carried more than clocks and credit, by
      * the monotonic clock; 0: never. Their driver sets it. */
     _Atomic uint64_t carried_ns;

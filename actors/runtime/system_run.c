@@ -189,6 +189,13 @@ lift_bounds(skn_system_t *system)
 }
 
 static void
+restore_bounds(skn_system_t *system)
+{
+    atomic_store(&system->waits, false);
+    for_each_port(system, skn_port_restore_bound);
+}
+
+static void
 keep_event(skn_system_t *system, char *text, bool counts)
 {
     skn_event_t *event = calloc(1, sizeof(*event));
@@ -240,6 +247,18 @@ stop_all(skn_system_t *system)
     end_unbegun(system);
 }
 
+/* Ends the run at once, as when another node fails. */
+static void
+break_off(skn_system_t *system)
+{
+    if (system->closing)
+        return;
+    (void)skn_fail(&system->failure, SKN_UNAVAILABLE, "the run was aborted");
+    if (system->links)
+        system->wiring->link_driver->leave(system->links);
+    close_all(system);
+}
+
 /* Takes the parcels that have arrived; waits for more if `timeout_ms`
  * allows. */
 static void
@@ -261,6 +280,8 @@ pump(skn_system_t *system, int timeout_ms)
         take_parcel(system, &parcel);
     if (atomic_load(&system->stop_wanted) && !system->stop_told)
         stop_all(system);
+    if (atomic_load(&system->abort_wanted))
+        break_off(system);
 }
 
 /* Whether the actor's state outlives its thread, for a salvage. */
@@ -456,12 +477,12 @@ all_gone(const skn_system_t *system)
            (system->closing && atomic_load(&system->gone_count) == count);
 }
 
-/* Takes parcels until there is an event, all threads have left, or `timeout_ms`
- * (-1: never) has passed; returns whether all have left. A thread that leaves
- * first counts itself and then wakes the host, so that no wake is lost between
- * reading the count and waiting. */
+/* Takes parcels until all threads have left, there is an event (if one is
+ * wanted), or `timeout_ms` (-1: never) has passed; returns whether all have
+ * left. A thread that leaves first counts itself and then wakes the host, so
+ * that no wake is lost between reading the count and waiting. */
 static bool
-await_event(skn_system_t *system, int timeout_ms)
+await(skn_system_t *system, int timeout_ms, bool wants_event)
 {
     uint64_t end_ns = skn_monotonic_ns() +
                       (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
@@ -471,7 +492,7 @@ await_event(skn_system_t *system, int timeout_ms)
         if (gone)
             pump(system, 0); /* events that they sent before they left */
         uint64_t now_ns = skn_monotonic_ns();
-        if (gone || system->first_event || timeout_ms == 0 ||
+        if (gone || (wants_event && system->first_event) || timeout_ms == 0 ||
             (timeout_ms > 0 && now_ns >= end_ns))
             return gone;
         uint64_t left_ms = (end_ns - now_ns) / 1000000u + 1;
@@ -479,12 +500,20 @@ await_event(skn_system_t *system, int timeout_ms)
     }
 }
 
+/* The descriptor stays readable while there are events, and at the end. */
+static void
+keep_readable(const skn_system_t *system, bool gone)
+{
+    if (system->first_event || gone)
+        wake(system);
+}
+
 skn_status_t
 skn_system_event(skn_system_t *system, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
     skn_status_t status;
-    bool gone = await_event(system, timeout_ms);
+    bool gone = await(system, timeout_ms, true);
     /* Joining does not wait, but there may be a trace to write. */
     if (!system->first_event && gone && timeout_ms < 0)
         (void)skn_system_wait(system, NULL);
@@ -494,9 +523,7 @@ skn_system_event(skn_system_t *system, int timeout_ms, char *line,
         status = skn_fail(error, SKN_UNAVAILABLE, "the run has ended");
     else
         status = skn_fail(error, SKN_BUSY, "no event has arrived yet");
-    /* The descriptor stays readable while there is more, and at the end. */
-    if (system->first_event || gone)
-        wake(system);
+    keep_readable(system, gone);
     return status;
 }
 
@@ -504,17 +531,30 @@ size_t
 skn_system_event_bytes(skn_system_t *system)
 {
     pump(system, 0);
+    keep_readable(system, all_gone(system));
     return system->first_event ? strlen(system->first_event->text) + 1 : 0;
 }
 
 /* May be called in a signal handler, so errno is restored. */
+static void
+request(const skn_system_t *system, atomic_bool *wanted)
+{
+    int saved = errno;
+    atomic_store(wanted, true);
+    wake(system);
+    errno = saved;
+}
+
 void
 skn_system_stop(skn_system_t *system)
 {
-    int saved = errno;
-    atomic_store(&system->stop_wanted, true);
-    wake(system);
-    errno = saved;
+    request(system, &system->stop_wanted);
+}
+
+void
+skn_system_abort(skn_system_t *system)
+{
+    request(system, &system->abort_wanted);
 }
 
 void
@@ -584,41 +624,46 @@ write_trace(skn_system_t *system)
         }
 }
 
-skn_status_t
-skn_system_wait(skn_system_t *system, skn_error_t *error)
+/* For threads that have all left. */
+static void
+join(skn_system_t *system)
 {
-    lift_bounds(system);
-    while (!system->closing)
-        pump(system, -1);
-    if (!system->joined) {
-        for (uint32_t k = 0; k < system->actor_count; k++)
-            skn_thread_end(&system->threads[k]);
-        if (system->links)
-            system->wiring->link_driver->join(system->links);
-        skn_watchdog_stop(system->watchdog);
-        system->joined = true;
-        if (system->has_barrier)
-            (void)pthread_barrier_destroy(&system->left);
-        system->end_ns = skn_monotonic_ns();
-        if (system->trace_file && system->thread_count > 0)
-            write_trace(system);
-        pump(system, 0); /* the very last events */
-    }
-    if (system->failure.status != SKN_OK && error)
-        *error = system->failure;
-    return system->failure.status;
+    for (uint32_t k = 0; k < system->actor_count; k++)
+        skn_thread_end(&system->threads[k]);
+    if (system->links)
+        system->wiring->link_driver->join(system->links);
+    skn_watchdog_stop(system->watchdog);
+    system->joined = true;
+    if (system->has_barrier)
+        (void)pthread_barrier_destroy(&system->left);
+    system->end_ns = skn_monotonic_ns();
+    if (system->trace_file && system->thread_count > 0)
+        write_trace(system);
+    pump(system, 0); /* the very last events */
 }
 
-void
-skn_system_break(skn_system_t *system)
+skn_status_t
+skn_system_wait_for(skn_system_t *system, int timeout_ms, skn_error_t *error)
 {
-    if (system->closing)
-        return;
-    (void)skn_fail(&system->failure, SKN_UNAVAILABLE,
-                   "ended together with its generation");
-    if (system->links)
-        system->wiring->link_driver->leave(system->links);
-    close_all(system);
+    if (timeout_ms != 0)
+        lift_bounds(system);
+    bool gone = await(system, timeout_ms, false);
+    if (gone && !system->joined)
+        join(system);
+    keep_readable(system, gone);
+    if (!gone) {
+        restore_bounds(system);
+        return skn_fail(error, SKN_BUSY, "the run has not ended yet");
+    }
+    skn_status_t status = system->failure.status;
+    if (status == SKN_BUSY && timeout_ms >= 0)
+        status = SKN_UNAVAILABLE; /* a host that repeats the call would never
+                                   * know that the run has ended */
+    if (status != SKN_OK && error) {
+        *error = system->failure;
+        error->status = status;
+    }
+    return status;
 }
 
 skn_status_t

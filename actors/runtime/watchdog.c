@@ -36,29 +36,13 @@ struct skn_watchdog {
     bool has_thread, must_stop; /* `must_stop` is protected by the lock */
 };
 
-/* The actor's current stay; if its thread leaves the place meanwhile, the stay
- * is in the loop. */
-static skn_stay_t
-stay_of(const skn_actor_t *actor)
-{
-    const skn_place_t *place = &actor->place;
-    skn_stay_t stay = { 0 };
-    uint32_t type = atomic_load(&place->type);
-    stay.since_ns = atomic_load(&place->since_ns);
-    stay.name = atomic_load(&place->name);
-    if (type == atomic_load(&place->type) &&
-        stay.since_ns == atomic_load(&place->since_ns))
-        stay.type = (skn_place_type_t)type;
-    return stay;
-}
-
 const skn_actor_t *
 skn_watchdog_longest(const skn_system_t *system, uint64_t now_ns,
                      uint64_t least_ns, skn_stay_t *stay)
 {
     const skn_actor_t *longest = NULL;
     for (uint32_t k = 0; k < system->actor_count; k++) {
-        skn_stay_t other = stay_of(&system->actors[k]);
+        skn_stay_t other = skn_place_stay(&system->actors[k].place);
         if (other.type == SKN_PLACE_LOOP || now_ns < other.since_ns ||
             now_ns - other.since_ns < least_ns ||
             (longest && other.since_ns >= stay->since_ns))
@@ -104,7 +88,7 @@ static void
 note_stay(skn_watchdog_t *watchdog, const skn_actor_t *actor, uint64_t now_ns)
 {
     reported_t *reported = &watchdog->reported[actor->number];
-    skn_stay_t stay = stay_of(actor);
+    skn_stay_t stay = skn_place_stay(&actor->place);
     uint64_t due_ns = watchdog->system->patience_ns;
     if (reported->since_ns != stay.since_ns)
         *reported = (reported_t){ .since_ns = stay.since_ns };

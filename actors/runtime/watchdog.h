@@ -23,14 +23,6 @@ int skn_watchdog_start(skn_watchdog_t *watchdog);
 void skn_watchdog_stop(skn_watchdog_t *watchdog);
 void skn_watchdog_destroy(skn_watchdog_t **watchdog);
 
-/* The place of an actor and since when it has been there, as another thread
- * sees it. */
-typedef struct skn_stay {
-    skn_place_type_t type; /* SKN_PLACE_LOOP: in none of its handlers */
-    const char *name;
-    uint64_t since_ns;
-} skn_stay_t;
-
 /* The actor of this process that has been in a handler or hook for longest, if
  * for at least `least_ns`, and its stay in *stay; NULL if there is none. Any
  * thread, while the system lives. */

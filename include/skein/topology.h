@@ -11,10 +11,10 @@
  *         puts(line);
  *     status = skn_topology_wait(topology, &e);
  *     skn_topology_destroy(&topology);
- * A topology is for one thread at a time, except skn_topology_stop; several
- * topologies of a process are independent. In a child that fork() made, the
- * threads of a topology that was started before are missing: there it can only
- * be destroyed. A NULL where none is allowed is SKN_USAGE (a function that
+ * A topology is for one thread at a time, except skn_topology_stop and _abort;
+ * several topologies of a process are independent. In a child that fork() made,
+ * the threads of a topology that was started before are missing: there it can
+ * only be destroyed. A NULL where none is allowed is SKN_USAGE (a function that
  * returns no status then does nothing).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_TOPOLOGY_H
@@ -34,14 +34,21 @@ typedef struct skn_topology skn_topology_t;
  * "topology"), and relative paths start at its folder. `kinds` (may be NULL)
  * are the host's own actor kinds, ending with NULL, in addition to the built-in
  * ones and those of the topology's plug-ins. NULL and a filled `error` if it is
- * refused. */
+ * refused: the first problem, and how many more there are. */
 SKN_API skn_topology_t *skn_topology_new(const char *yaml, const char *name,
                                          const skn_kind_t *const *kinds,
                                          skn_error_t *error);
-/* Ends a run that has not ended: actors leave after their current handler, and
- * messages that wait between them are dropped (skn_topology_stop, then
- * skn_topology_wait, is the end that loses nothing). Frees, sets *topology to
- * NULL. */
+/* All problems of such a text, in the order of its lines: returns their number
+ * and describes the first `count` of them in errors[count], the caller's; the
+ * rest of it, and what is beyond the first hundred problems, is set to "no
+ * error". 0: skn_topology_new accepts the text. `errors` may be NULL. Loads the
+ * topology's plug-ins, and starts nothing. Any thread. */
+SKN_API size_t skn_topology_check(const char *yaml, const char *name,
+                                  const skn_kind_t *const *kinds,
+                                  skn_error_t *errors, size_t count);
+/* Ends a run that has not ended, as skn_topology_abort does; skn_topology_stop,
+ * then skn_topology_wait, is the end that loses nothing. Frees, sets *topology
+ * to NULL. */
 SKN_API void skn_topology_destroy(skn_topology_t **topology);
 
 /* Members may be added at the end within one SONAME. SKN_START_OPTIONS sets the
@@ -109,11 +116,64 @@ SKN_API size_t skn_topology_event_bytes(skn_topology_t *topology);
  * before or during skn_topology_start counts, too. */
 SKN_API void skn_topology_stop(skn_topology_t *topology);
 
+/* Ends the run at once: actors leave after their current handler, and messages
+ * that wait between them are dropped. Other nodes of the run end, too. From any
+ * thread, safe in a signal handler, and at any time, as skn_topology_stop. It
+ * does not wait: the topology's thread ends the run in its next, or current,
+ * skn_topology_start, _event or _wait (skn_topology_fd becomes readable), and
+ * skn_topology_wait then returns SKN_UNAVAILABLE. A run that has failed or
+ * ended before keeps its status. */
+SKN_API void skn_topology_abort(skn_topology_t *topology);
+
 /* Waits until all actors have ended; returns the status of the first failure,
  * or SKN_OK at once if the topology was not started. All unread events are
  * kept. */
 SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
                                        skn_error_t *error);
+/* The same for at most `timeout_ms` (-1: forever, 0: only asks, and keeps no
+ * events for actors that wait until the host reads some). SKN_BUSY: the run has
+ * not ended. A run that failed with SKN_BUSY itself gives SKN_UNAVAILABLE here,
+ * unless `timeout_ms` is -1. */
+SKN_API skn_status_t skn_topology_wait_for(skn_topology_t *topology,
+                                           int timeout_ms, skn_error_t *error);
+
+/* What an actor does at this moment, and what it has done. The library fills
+ * it: members may be added at the end within one SONAME, and one is there if it
+ * ends within struct_bytes. Counters never decrease. */
+typedef struct skn_actor_info {
+    size_t struct_bytes;
+    const char *name, *kind;
+    uint64_t messages_in, messages_out; /* taken by it; sent by it */
+    uint64_t inbox_messages;  /* on their way to it or in its inbox: sent, or
+                               * arrived from another node, and not taken */
+    uint64_t outbox_messages; /* that it has made, and that wait for credit */
+    /* The pipe with the least credit left, as a share of its credit: its
+     * message; NULL: the actor has no pipe out. Receivers return credit in
+     * lots: up to half of it may be missing although nothing waits. */
+    const char *fullest;
+    uint32_t credit, credit_left;
+    /* In handlers and hooks, waiting for messages, and blocked (by pipes
+     * without credit, or a host that reads no events); of visits and waits that
+     * have ended. */
+    uint64_t busy_ns, waiting_ns, blocked_ns;
+    uint64_t restarts;
+    bool is_busy;        /* it is in a handler or hook */
+    bool is_blocked;     /* it is blocked; neither: it waits for a message */
+    uint64_t since_ns;   /* since when, by CLOCK_MONOTONIC; 0: it is between
+                          * two of these, or a port, which has no thread */
+    const char *hook;    /* that it is in: "handler", "timer", "start" and so
+                          * on; "": none */
+    const char *hook_of; /* the message or timer of that; "": none */
+} skn_actor_info_t;
+
+/* The `index`-th actor of this node; NULL: there are not so many, or the
+ * topology is not started. At any moment of the run and after its end; it
+ * reads some numbers for each pipe and stops no actor, so that the numbers of
+ * one that works are of slightly different moments. The struct and its texts
+ * belong to the topology; the next call overwrites the struct.
+ *     for (size_t k = 0; (info = skn_topology_actor(topology, k)); k++) */
+SKN_API const skn_actor_info_t *skn_topology_actor(skn_topology_t *topology,
+                                                   size_t index);
 
 /* The wall-clock time since the start in which the busiest of this node's cores
  * had an actor at work; counts the cores of actors that are given cores and are

@@ -165,12 +165,28 @@ stop_soon(void *system)
     return NULL;
 }
 
+/* The messages that all actors have taken so far; never fewer than before. */
+static uint64_t
+taken(const skn_system_t *system)
+{
+    skn_actor_info_t info;
+    uint64_t sum = 0;
+    for (size_t k = 0; skn_system_actor(system, k, &info); k++)
+        sum += info.messages_in;
+    return sum;
+}
+
 static skn_status_t
 follow(skn_system_t *system, skn_error_t *error)
 {
     char line[256];
+    uint64_t before = 0;
     skn_status_t status = skn_system_start(system, NULL, NULL, error);
     while (status == SKN_OK || status == SKN_BUSY) {
+        uint64_t now = taken(system);
+        if (now < before)
+            return skn_fail(error, SKN_INTERNAL, "a counter has decreased");
+        before = now;
         struct pollfd item = { .fd = skn_system_fd(system), .events = POLLIN };
         (void)poll(&item, 1, -1);
         status = skn_system_event(system, 0, line, sizeof(line), error);

@@ -1,6 +1,7 @@
 /* stress_host.c - exercises what a host may do at any time, for the thread
- * sanitizer: stops from another thread at every moment of a start, events that
- * are requested without waiting, and two topologies at once. Covers
+ * sanitizer: stops and aborts from another thread at every moment of a start,
+ * events that are requested without waiting, waits with a limit, a look at the
+ * actors while they work, and two topologies at once. Covers
  * topology/host/topology.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
@@ -38,6 +39,7 @@ static const char text[] = "skein: 1\n"
 typedef struct stop {
     skn_topology_t *topology;
     uint64_t turns; /* of a loop before it */
+    bool aborts;
 } stop_t;
 
 static void *
@@ -46,7 +48,10 @@ stop_after(void *argument)
     const stop_t *stop = argument;
     for (volatile uint64_t turn = 0; turn < stop->turns; turn++)
         continue;
-    skn_topology_stop(stop->topology);
+    if (stop->aborts)
+        skn_topology_abort(stop->topology);
+    else
+        skn_topology_stop(stop->topology);
     return NULL;
 }
 
@@ -59,7 +64,7 @@ run(uint64_t round, skn_error_t *error)
     skn_start_options_t options =
         SKN_START_OPTIONS(.no_binding = round % 2 == 0);
     skn_topology_t *topology = skn_topology_new(text, "t", kinds, error);
-    stop_t stop = { topology, round * round * 1000 };
+    stop_t stop = { topology, round * round * 1000, round % 4 >= 2 };
     if (!topology || pthread_create(&thread, NULL, stop_after, &stop) != 0)
         return SKN_NO_MEMORY;
     skn_status_t status = skn_topology_start(topology, &options, error);
@@ -67,11 +72,17 @@ run(uint64_t round, skn_error_t *error)
         struct pollfd item = { skn_topology_fd(topology), POLLIN, 0 };
         (void)poll(&item, 1, -1);
         status = skn_topology_event(topology, 0, line, sizeof(line), error);
+        for (size_t k = 0; skn_topology_actor(topology, k); k++)
+            continue;
+        if (status == SKN_BUSY)
+            (void)skn_topology_wait_for(topology, 1, error);
     }
     (void)pthread_join(thread, NULL);
     if (status == SKN_UNAVAILABLE)
         status = skn_topology_wait(topology, error);
     skn_topology_destroy(&topology);
+    if (stop.aborts)
+        status = status == SKN_UNAVAILABLE ? SKN_OK : SKN_INTERNAL;
     return status;
 }
 

@@ -176,21 +176,32 @@ skn_problems_place(const skn_problems_t *problems, size_t k, size_t *file_bytes,
     return true;
 }
 
+static skn_status_t
+fill(const problem_t *problem, const char *more, skn_error_t *error)
+{
+    int room = (int)(SKN_ERROR_TEXT_BYTES - 1 - strlen(more));
+    (void)skn_fail(error, problem->status, "%.*s%s", room, problem->text, more);
+    if (problem->hint[0])
+        (void)skn_fail_hint(error, problem->status, "%s", problem->hint);
+    return problem->status;
+}
+
+skn_status_t
+skn_problems_get(const skn_problems_t *problems, size_t k, skn_error_t *error)
+{
+    return k < problems->kept ? fill(problems->order[k], "", error) : SKN_OK;
+}
+
 skn_status_t
 skn_problems_error(const skn_problems_t *problems, skn_error_t *error)
 {
     if (problems->count == 0)
         return SKN_OK;
-    const problem_t *first = problems->order[0];
     char more[40] = "";
     if (problems->count > 1)
         (void)snprintf(more, sizeof(more), " (and %zu more)",
                        problems->count - 1);
-    int room = (int)(SKN_ERROR_TEXT_BYTES - 1 - strlen(more));
-    (void)skn_fail(error, first->status, "%.*s%s", room, first->text, more);
-    if (first->hint[0])
-        (void)skn_fail_hint(error, first->status, "%s", first->hint);
-    return first->status;
+    return fill(problems->order[0], more, error);
 }
 
 void

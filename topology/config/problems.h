@@ -59,6 +59,10 @@ const char *skn_problems_hint_text(const skn_problems_t *problems, size_t k);
  * are the file's name. False: it has no line, or there is no k-th one. */
 bool skn_problems_place(const skn_problems_t *problems, size_t k,
                         size_t *file_bytes, uint32_t *line, uint32_t *column);
+/* Its status, message and hint in `error`; SKN_OK and an untouched `error`
+ * beyond the end. */
+skn_status_t skn_problems_get(const skn_problems_t *problems, size_t k,
+                              skn_error_t *error);
 /* SKN_OK and an untouched `error` without problems; otherwise the status of the
  * first one, its message, " (and N more)" if there are more, and its hint. */
 skn_status_t skn_problems_error(const skn_problems_t *problems,

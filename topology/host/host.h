@@ -32,9 +32,6 @@ void skn_topology_tell_start(skn_topology_t *topology,
  * the machine gives the run, too. The host took `prepare_ns` before the
  * start. */
 void skn_topology_measure(skn_topology_t *topology, uint64_t prepare_ns);
-/* Ends a run at once with SKN_UNAVAILABLE, as when another node fails. Call
- * skn_topology_wait afterwards. */
-void skn_topology_break(skn_topology_t *topology);
 /* Call it after skn_topology_wait, for a run that was started with
  * `keeps_state`: writes the state that its actors own, except those that
  * failed. SKN_BUSY: some have no state yet. */

@@ -16,18 +16,19 @@
 #include "topology/host/measure.h"
 #include "topology/host/verdict.h"
 
-/* The atomic fields are for skn_topology_stop, which another thread or a signal
- * handler may call at any time. */
+/* The atomic fields are for skn_topology_stop and _abort, which another thread
+ * or a signal handler may call at any time. */
 struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
-    atomic_bool stopped;
+    atomic_bool stopped, aborted;
     atomic_int process;      /* runs the threads; 0 before start */
     skn_system_tell_t *tell; /* gets the events of the start; NULL: they wait */
     void *job;
     skn_measure_t measure;
     uint64_t prepare_ns;
-    skn_figures_t figures; /* for the whole run, if `measured` */
+    skn_actor_info_t actor; /* lent to the host */
+    skn_figures_t figures;  /* for the whole run, if `measured` */
     bool measured;
 };
 
@@ -108,15 +109,16 @@ skn_topology_spec(const skn_topology_t *topology)
 }
 
 /* One list of the host's kinds and the built-in ones, which the caller frees;
- * NULL and a filled `error` if one of the host's has another size. */
+ * NULL and a filled `error` if one of the host's has another size. `call` is
+ * the function that got them. */
 static const skn_kind_t **
-all_kinds(const skn_kind_t *const *kinds, skn_error_t *error)
+all_kinds(const char *call, const skn_kind_t *const *kinds, skn_error_t *error)
 {
     char what[64];
     size_t own = 0, built_in = 0;
     const skn_kind_t *const *others = builtin_kinds();
     for (; kinds && kinds[own]; own++) {
-        (void)snprintf(what, sizeof(what), "skn_topology_new, kinds[%zu]", own);
+        (void)snprintf(what, sizeof(what), "%s, kinds[%zu]", call, own);
         if (skn_kind_check_size(kinds[own], what, error) != SKN_OK)
             return NULL;
     }
@@ -134,30 +136,67 @@ all_kinds(const skn_kind_t *const *kinds, skn_error_t *error)
     return all;
 }
 
+/* NULL: the reasons are in `problems`. */
+static skn_spec_t *
+read_text(const char *call, const char *yaml, const char *name,
+          const skn_kind_t *const *kinds, skn_problems_t *problems)
+{
+    skn_error_t error = { 0 };
+    if (!yaml) {
+        (void)skn_problems_fail(problems, SKN_USAGE, "%s: the text is NULL",
+                                call);
+        return NULL;
+    }
+    const skn_kind_t **all = all_kinds(call, kinds, &error);
+    if (!all) {
+        (void)skn_problems_fail(problems, error.status, "%s", error.text);
+        return NULL;
+    }
+    skn_document_t *document = skn_document_parse(
+        yaml, strlen(yaml), name ? name : "topology", problems);
+    skn_spec_t *spec =
+        document ? skn_spec_load(&document, all, problems) : NULL;
+    free(all);
+    return spec;
+}
+
 skn_topology_t *
 skn_topology_new(const char *yaml, const char *name,
                  const skn_kind_t *const *kinds, skn_error_t *error)
 {
-    skn_topology_t *topology = NULL;
-    if (!yaml) {
-        skn_fail(error, SKN_USAGE, "skn_topology_new: the text is NULL");
-        return NULL;
-    }
     skn_problems_t *problems = skn_problems_new(error);
-    const skn_kind_t **all = problems ? all_kinds(kinds, error) : NULL;
-    if (all) {
-        skn_document_t *document = skn_document_parse(
-            yaml, strlen(yaml), name ? name : "topology", problems);
-        skn_spec_t *spec =
-            document ? skn_spec_load(&document, all, problems) : NULL;
-        if (spec)
-            topology = skn_topology_of(&spec, error);
-        else
-            (void)skn_problems_error(problems, error);
-    }
-    free(all);
+    skn_topology_t *topology = NULL;
+    if (!problems)
+        return NULL;
+    skn_spec_t *spec =
+        read_text("skn_topology_new", yaml, name, kinds, problems);
+    if (spec)
+        topology = skn_topology_of(&spec, error);
+    else
+        (void)skn_problems_error(problems, error);
     skn_problems_destroy(&problems);
     return topology;
+}
+
+size_t
+skn_topology_check(const char *yaml, const char *name,
+                   const skn_kind_t *const *kinds, skn_error_t *errors,
+                   size_t count)
+{
+    skn_problems_t *problems;
+    for (size_t k = 0; errors && k < count; k++)
+        errors[k] = (skn_error_t){ 0 };
+    problems = skn_problems_new(errors && count > 0 ? errors : NULL);
+    if (!problems)
+        return 1;
+    skn_spec_t *spec =
+        read_text("skn_topology_check", yaml, name, kinds, problems);
+    size_t found = spec ? 0 : skn_problems_count(problems);
+    for (size_t k = 0; errors && k < count && k < found; k++)
+        (void)skn_problems_get(problems, k, &errors[k]);
+    skn_spec_destroy(&spec);
+    skn_problems_destroy(&problems);
+    return found;
 }
 
 void
@@ -177,8 +216,8 @@ skn_topology_destroy(skn_topology_t **topology)
     *topology = NULL;
 }
 
-/* Makes the system visible to skn_topology_stop, and carries out a stop that
- * was requested before. One of the two sees what the other has written. */
+/* Makes the system visible to skn_topology_stop and _abort, and carries out
+ * what was requested before. One of the two sees what the other has written. */
 static void
 publish(skn_topology_t *topology, skn_system_t *system)
 {
@@ -186,6 +225,8 @@ publish(skn_topology_t *topology, skn_system_t *system)
     atomic_store(&topology->system, system);
     if (atomic_load(&topology->stopped))
         skn_system_stop(system);
+    if (atomic_load(&topology->aborted))
+        skn_system_abort(system);
 }
 
 skn_status_t
@@ -265,15 +306,28 @@ skn_topology_port(skn_topology_t *topology, const char *name,
 }
 
 /* May run in a signal handler: only atomics and a write. */
+static void
+request(skn_topology_t *topology, atomic_bool *requested,
+        void (*carry_out)(skn_system_t *system))
+{
+    atomic_store(requested, true);
+    skn_system_t *system = atomic_load(&topology->system);
+    if (system)
+        carry_out(system);
+}
+
 void
 skn_topology_stop(skn_topology_t *topology)
 {
-    if (!topology || is_out_of_reach(topology))
-        return;
-    atomic_store(&topology->stopped, true);
-    skn_system_t *system = atomic_load(&topology->system);
-    if (system)
-        skn_system_stop(system);
+    if (topology && !is_out_of_reach(topology))
+        request(topology, &topology->stopped, skn_system_stop);
+}
+
+void
+skn_topology_abort(skn_topology_t *topology)
+{
+    if (topology && !is_out_of_reach(topology))
+        request(topology, &topology->aborted, skn_system_abort);
 }
 
 bool
@@ -282,16 +336,31 @@ skn_topology_stops(const skn_topology_t *topology)
     return topology->system && skn_system_stops(topology->system);
 }
 
-skn_status_t
-skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
+/* -1: until the end. */
+static skn_status_t
+wait_for(skn_topology_t *topology, const char *call, int timeout_ms,
+         skn_error_t *error)
 {
     skn_error_t own;
     if (!error)
         error = &own;
-    skn_system_t *system = system_of(topology, "skn_topology_wait", error);
+    skn_system_t *system = system_of(topology, call, error);
     if (system)
-        return skn_system_wait(system, error);
+        return skn_system_wait_for(system, timeout_ms, error);
     return error->status == SKN_UNAVAILABLE ? SKN_OK : error->status;
+}
+
+skn_status_t
+skn_topology_wait(skn_topology_t *topology, skn_error_t *error)
+{
+    return wait_for(topology, "skn_topology_wait", -1, error);
+}
+
+skn_status_t
+skn_topology_wait_for(skn_topology_t *topology, int timeout_ms,
+                      skn_error_t *error)
+{
+    return wait_for(topology, "skn_topology_wait_for", timeout_ms, error);
 }
 
 void
@@ -317,12 +386,14 @@ skn_topology_measure(skn_topology_t *topology, uint64_t prepare_ns)
     skn_measure_begin(&topology->measure, "");
 }
 
-void
-skn_topology_break(skn_topology_t *topology)
+const skn_actor_info_t *
+skn_topology_actor(skn_topology_t *topology, size_t index)
 {
-    skn_system_t *system = system_of(topology, "skn_topology_break", NULL);
-    if (system)
-        skn_system_break(system);
+    const skn_system_t *system =
+        system_of(topology, "skn_topology_actor", NULL);
+    return system && skn_system_actor(system, index, &topology->actor)
+               ? &topology->actor
+               : NULL;
 }
 
 skn_status_t

@@ -261,7 +261,7 @@ heed(following_t *following)
     }
     if (atomic_load(&training->breaks) && !following->broken) {
         following->broken = true;
-        skn_topology_break(following->topology);
+        skn_topology_abort(following->topology);
     }
 }
 

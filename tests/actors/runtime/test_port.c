@@ -333,6 +333,40 @@ Test(port, a_host_that_waits_finds_all_messages_afterwards)
     cr_expect_eq(end(), SKN_OK);
 }
 
+static const skn_actor_info_t *
+info_of(size_t index)
+{
+    const skn_actor_info_t *info = skn_topology_actor(topology, index);
+    cr_assert(info);
+    return info;
+}
+
+/* The second loop ends only if the bound holds again. */
+Test(port, a_wait_with_a_limit_lifts_the_bound_and_restores_it)
+{
+    uint64_t sent = 0;
+    start(chain);
+    for (; sent < 8; sent++)
+        send(in, sent);
+    while (info_of(3)->inbox_messages < 8) /* the credit is 4 */
+        cr_assert_eq(skn_topology_wait_for(topology, 1, &error), SKN_BUSY);
+    cr_expect_str_eq(info_of(3)->kind, "port");
+    cr_expect_eq(info_of(3)->since_ns, 0u);
+    cr_expect_not(info_of(0)->is_busy);
+    while (!info_of(2)->is_blocked) {
+        const number_t number = { sent };
+        sent += skn_port_send(in, &number_schema, &number, NULL) == SKN_OK;
+    }
+    cr_expect_eq(info_of(0)->messages_out, sent);
+    skn_port_finish(in);
+    for (uint64_t k = 0; k < sent; k++)
+        cr_expect_eq(take(out), 4 * k);
+    cr_expect_eq(take(out), UINT64_MAX);
+    cr_expect_eq(info_of(3)->messages_in, sent);
+    cr_expect_eq(info_of(3)->inbox_messages, 0u);
+    cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
 Test(port, a_stop_finishes_ports)
 {
     const number_t number = { 1 };

@@ -74,6 +74,22 @@ tell_open(skn_actor_t *actor, void *state, skn_error_t *wrong)
 static const skn_kind_t greeter =
     SKN_KIND(.name = "greeter", .options = flow_options, .open = tell_open);
 
+Test(system, asking_for_the_bytes_of_an_event_leaves_it_signalled)
+{
+    flow_actors(&flow, &greeter, 1, 0, 0);
+    skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK);
+    struct pollfd polled = { skn_system_fd(system), POLLIN, 0 };
+    while (skn_system_event_bytes(system) == 0)
+        (void)poll(&polled, 1, -1);
+    cr_expect_eq(poll(&polled, 1, 0), 1);
+    cr_expect_eq(skn_system_wait_for(system, 0, &error), SKN_BUSY);
+    cr_expect_eq(poll(&polled, 1, 0), 1);
+    cr_expect_eq(skn_system_event_bytes(system),
+                 sizeof("{\"event\":\"opening\"}"));
+    skn_system_destroy(&system);
+}
+
 Test(system, events_from_before_a_failed_start_can_be_read)
 {
     flow_actors(&flow, &opener, 1, 0, 0);

@@ -42,7 +42,8 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
 #define SIZED(S)                                                               \
     S(skn_kind_t, 152)                                                         \
     S(skn_start_options_t, 104)                                                \
-    S(skn_predictor_info_t, 96)
+    S(skn_predictor_info_t, 96)                                                \
+    S(skn_actor_info_t, 136)
 
 Test(abi, structs_have_the_sizes_of_this_soname)
 {

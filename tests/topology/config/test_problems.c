@@ -96,6 +96,21 @@ Test(problems, become_one_error_that_counts_the_others)
     cr_expect_eq(skn_problems_error(problems, NULL), SKN_BAD_CONFIG);
 }
 
+Test(problems, become_one_error_each)
+{
+    skn_error_t error = { 0 };
+    (void)skn_problems_add(problems, at(4, 1), "wrong");
+    (void)skn_problems_hint(problems, "repair it");
+    (void)skn_problems_fail(problems, SKN_NO_INPUT, "no file");
+    cr_expect_eq(skn_problems_get(problems, 0, &error), SKN_NO_INPUT);
+    cr_expect_str_eq(error.text, "no file");
+    cr_expect_eq(skn_problems_get(problems, 1, &error), SKN_BAD_CONFIG);
+    cr_expect_str_eq(error.text, "x.yaml:4:1: wrong");
+    cr_expect_str_eq(error.hint, "repair it");
+    cr_expect_eq(skn_problems_get(problems, 2, &error), SKN_OK);
+    cr_expect_str_eq(error.hint, "repair it");
+}
+
 Test(problems, cut_a_long_sentence_and_still_count_the_others)
 {
     char longer[1000];

@@ -245,6 +245,210 @@ Test(topology, a_stop_in_a_signal_handler_counts_during_the_start)
     }
 }
 
+/* --- waits and aborts ----------------------------------------------------- */
+
+/* deaf: does not look whether it is to stop. */
+static skn_status_t
+deaf_produce(skn_actor_t *actor, void *state, skn_error_t *e)
+{
+    (void)actor, (void)state, (void)e;
+    return SKN_OK;
+}
+
+/* busy: fails with SKN_BUSY. */
+static skn_status_t
+busy_start(skn_actor_t *actor, void *state, skn_error_t *e)
+{
+    (void)actor, (void)state;
+    return skn_fail(e, SKN_BUSY, "somebody else has the folder");
+}
+
+static const skn_kind_t deaf =
+    SKN_KIND(.name = "deaf", .produce = deaf_produce);
+static const skn_kind_t busy = SKN_KIND(.name = "busy", .start = busy_start);
+static const skn_kind_t *const rude_kinds[] = { &deaf, &busy, NULL };
+
+/* One actor of the kind. */
+static skn_topology_t *
+alone(const char *kind)
+{
+    char text[128];
+    (void)snprintf(text, sizeof(text),
+                   "skein: 1\n"
+                   "topology: { name: t, actors: [{ name: a, kind: %s }] }\n",
+                   kind);
+    skn_topology_t *topology = skn_topology_new(text, "t", rude_kinds, &error);
+    cr_assert(topology, "%s", error.text);
+    return topology;
+}
+
+Test(topology, a_wait_may_have_a_limit)
+{
+    skn_topology_t *topology =
+        skn_topology_new(endless_text, "e", endless_kinds, &error);
+    cr_expect_eq(skn_topology_wait_for(topology, 0, &error), SKN_OK,
+                 "it is not started");
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    cr_expect_eq(skn_topology_wait_for(topology, 0, NULL), SKN_BUSY);
+    cr_expect_eq(skn_topology_wait_for(topology, 1, &error), SKN_BUSY);
+    cr_expect_str_eq(error.text, "the run has not ended yet");
+    skn_topology_stop(topology);
+    skn_status_t status;
+    while ((status = skn_topology_wait_for(topology, 1, &error)) == SKN_BUSY)
+        continue;
+    cr_expect_eq(status, SKN_OK, "%s", error.text);
+    cr_expect_eq(skn_topology_wait_for(topology, -1, &error), SKN_OK);
+    skn_topology_destroy(&topology);
+}
+
+Test(topology, a_wait_with_a_limit_tells_a_busy_failure_from_a_busy_run)
+{
+    skn_topology_t *topology = alone("busy");
+    (void)skn_topology_start(topology, NULL, NULL);
+    skn_status_t status;
+    while ((status = skn_topology_wait_for(topology, 1, &error)) == SKN_BUSY)
+        continue;
+    cr_expect_eq(status, SKN_UNAVAILABLE);
+    cr_expect_eq(error.status, SKN_UNAVAILABLE);
+    cr_expect(strstr(error.text, "somebody else"), "%s", error.text);
+    cr_expect_eq(skn_topology_wait(topology, &error), SKN_BUSY);
+    skn_topology_destroy(&topology);
+}
+
+Test(topology, the_descriptor_is_readable_for_events_that_a_wait_has_left)
+{
+    char line[64];
+    skn_topology_t *topology = made_of("n: 100");
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    cr_assert_eq(skn_topology_wait(topology, &error), SKN_OK);
+    struct pollfd polled = { skn_topology_fd(topology), POLLIN, 0 };
+    cr_expect_eq(poll(&polled, 1, 0), 1);
+    cr_expect_eq(skn_topology_event_bytes(topology), 0);
+    cr_expect_eq(poll(&polled, 1, 0), 1);
+    cr_expect_eq(skn_topology_event(topology, 0, line, sizeof(line), NULL),
+                 SKN_UNAVAILABLE);
+    skn_topology_destroy(&topology);
+}
+
+static void
+expect_aborted(skn_topology_t **topology, skn_status_t status)
+{
+    char line[64];
+    cr_expect_eq(status, SKN_UNAVAILABLE);
+    cr_expect_str_eq(error.text, "the run was aborted");
+    cr_expect_eq(skn_topology_event(*topology, -1, line, sizeof(line), NULL),
+                 SKN_UNAVAILABLE);
+    cr_expect_eq(skn_topology_wait(*topology, &error), SKN_UNAVAILABLE);
+    skn_topology_destroy(topology);
+}
+
+Test(topology, an_abort_ends_actors_that_do_not_look_for_a_stop)
+{
+    skn_topology_t *topology = alone("deaf");
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    skn_topology_stop(topology);
+    cr_expect_eq(skn_topology_wait_for(topology, 1, &error), SKN_BUSY);
+    skn_topology_abort(topology);
+    struct pollfd polled = { skn_topology_fd(topology), POLLIN, 0 };
+    cr_expect_eq(poll(&polled, 1, -1), 1);
+    expect_aborted(&topology, skn_topology_wait(topology, &error));
+}
+
+Test(topology, an_abort_before_the_start_is_not_lost)
+{
+    skn_topology_t *topology = alone("deaf");
+    skn_topology_abort(topology);
+    expect_aborted(&topology, skn_topology_start(topology, NULL, &error));
+}
+
+Test(topology, an_abort_of_a_run_that_has_ended_changes_nothing)
+{
+    skn_topology_t *topology = made_of("n: 10");
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    cr_assert_eq(skn_topology_wait(topology, &error), SKN_OK);
+    skn_topology_abort(topology);
+    cr_expect_eq(skn_topology_wait(topology, &error), SKN_OK);
+    skn_topology_destroy(&topology);
+}
+
+static void *
+abort_thread(void *argument)
+{
+    skn_topology_abort(argument);
+    return NULL;
+}
+
+Test(topology, an_abort_from_another_thread_ends_a_wait)
+{
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        skn_topology_t *topology = alone("deaf");
+        bool early = round % 2 == 0; /* during the start */
+        if (early)
+            cr_assert_eq(pthread_create(&thread, NULL, abort_thread, topology),
+                         0);
+        skn_status_t status = skn_topology_start(topology, NULL, &error);
+        if (!early)
+            cr_assert_eq(pthread_create(&thread, NULL, abort_thread, topology),
+                         0);
+        if (status == SKN_OK)
+            status = skn_topology_wait(topology, &error);
+        (void)pthread_join(thread, NULL);
+        expect_aborted(&topology, status);
+    }
+}
+
+/* --- all problems of a text ----------------------------------------------- */
+
+static const char faulty[] = "skein: 1\n"
+                             "topology:\n"
+                             "  name: t\n"
+                             "  actors:\n"
+                             "    - { name: a, kind: maker, colour: red }\n"
+                             "    - { name: b, kind: snk }\n"
+                             "  pipes:\n"
+                             "    - { from: a, to: c, message: token }\n";
+
+Test(topology, a_check_finds_all_problems)
+{
+    skn_error_t errors[5];
+    memset(errors, 0x55, sizeof(errors));
+    size_t found = skn_topology_check(faulty, "f.yaml", kinds, errors, 5);
+    cr_expect_gt(found, 1u);
+    cr_assert_lt(found, 5u);
+    for (size_t k = 0; k < 5; k++)
+        cr_expect_eq(errors[k].status, k < found ? SKN_BAD_CONFIG : SKN_OK,
+                     "%zu", k);
+    cr_expect(strstr(errors[0].text, "f.yaml:5:"), "%s", errors[0].text);
+    cr_expect(strstr(errors[1].text, "f.yaml:6:"), "%s", errors[1].text);
+    cr_expect_null(strstr(errors[0].text, " more)"));
+    cr_expect(strstr(errors[1].hint, "sink") || strstr(errors[1].text, "sink"));
+    cr_expect_null(skn_topology_new(faulty, "f.yaml", kinds, &error));
+    cr_expect_eq(strncmp(error.text, errors[0].text, strlen(errors[0].text)),
+                 0);
+}
+
+Test(topology, a_check_fills_no_more_than_there_is_room)
+{
+    skn_error_t errors[2];
+    memset(errors, 0x55, sizeof(errors));
+    size_t found = skn_topology_check(faulty, NULL, kinds, errors, 1);
+    cr_expect_gt(found, 1u);
+    cr_expect(strstr(errors[0].text, "topology:5:"), "%s", errors[0].text);
+    cr_expect_eq(errors[1].text[0], 0x55);
+    cr_expect_eq(skn_topology_check(faulty, NULL, kinds, NULL, 0), found);
+    cr_expect_eq(skn_topology_check(faulty, NULL, kinds, NULL, 9), found);
+}
+
+Test(topology, a_check_accepts_what_can_be_created)
+{
+    skn_error_t none;
+    cr_expect_eq(skn_topology_check(endless_text, "e", endless_kinds, &none, 1),
+                 0u);
+    cr_expect_eq(none.status, SKN_OK);
+    cr_expect_eq(none.text[0], '\0');
+}
+
 /* --- children ------------------------------------------------------------- */
 
 /* Nothing of this may wait for threads that are in the parent alone. */
@@ -256,9 +460,12 @@ use_in_child(skn_topology_t *topology)
                                       &error) == SKN_USAGE &&
                    strstr(error.text, "fork()") &&
                    skn_topology_wait(topology, &error) == SKN_USAGE &&
+                   skn_topology_wait_for(topology, 1, &error) == SKN_USAGE &&
+                   !skn_topology_actor(topology, 0) &&
                    skn_topology_start(topology, NULL, &error) == SKN_USAGE &&
                    skn_topology_fd(topology) == -1;
     skn_topology_stop(topology);
+    skn_topology_abort(topology);
     skn_topology_destroy(&topology);
     _exit(refused && !topology ? 0 : 1);
 }

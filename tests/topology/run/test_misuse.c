@@ -135,12 +135,29 @@ wait_for_nothing(void)
 }
 
 static bool
+wait_for_nothing_for_a_while(void)
+{
+    return is_usage(skn_topology_wait_for(NULL, 1, &error)) &&
+           skn_topology_wait_for(NULL, -1, NULL) == SKN_USAGE;
+}
+
+static bool
+check_nothing(void)
+{
+    return skn_topology_check(NULL, NULL, NULL, &error, 1) == 1 &&
+           is_usage(error.status) &&
+           skn_topology_check(NULL, NULL, NULL, NULL, 1) == 1 &&
+           skn_topology_check("", NULL, NULL, &error, 0) > 0;
+}
+
+static bool
 ask_nothing(void)
 {
     skn_topology_stop(NULL);
+    skn_topology_abort(NULL);
     skn_topology_report(NULL, false, stderr);
     return skn_topology_fd(NULL) == -1 && skn_topology_event_bytes(NULL) == 0 &&
-           skn_topology_busy_ns(NULL) == 0;
+           skn_topology_busy_ns(NULL) == 0 && !skn_topology_actor(NULL, 0);
 }
 
 /* Neither a handler is installed nor the descriptor kept. */
@@ -295,6 +312,8 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_topology_start", start_nothing },
         { "skn_topology_event", event_of_nothing },
         { "skn_topology_wait", wait_for_nothing },
+        { "skn_topology_wait_for", wait_for_nothing_for_a_while },
+        { "skn_topology_check", check_nothing },
         { "skn_topology_fd and others", ask_nothing },
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },

@@ -35,6 +35,10 @@ struct skn_port {
     bool is_finished;       /* it sends no more */
     bool is_closed;         /* the run has ended */
     atomic_bool is_alarmed; /* to be closed */
+    atomic_bool was_rung;   /* the bell was made readable without the lock */
+    bool is_stopped;        /* finished because the run was asked to stop */
+    bool is_watching;       /* the descriptor is readable when the inbox is */
+    const unsigned char *mark; /* of the process that made it */
     bool was_empty;      /* the inbox, behind the message that was taken last */
     bool is_unbound;     /* credit returns when a message arrives */
     uint32_t paid_count; /* the first of `arrived`, whose credit was
@@ -62,8 +66,13 @@ skn_port_new(skn_actor_t *actor, skn_error_t *error)
     port->actor = actor;
     port->descriptor = epoll_create1(EPOLL_CLOEXEC);
     port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    port->mark = skn_pipes_mark();
+    /* The inbox of a port that only sends gets credit, which is news only after
+     * a refusal (check_send). */
+    port->is_watching = actor->in_edge_count > 0;
     if (!watch(port, port->bell) ||
-        !watch(port, skn_inbox_descriptor(actor->inbox))) {
+        (port->is_watching &&
+         !watch(port, skn_inbox_descriptor(actor->inbox)))) {
         skn_fail(error, SKN_NO_MEMORY,
                  "cannot create the descriptor of port %s: %s",
                  actor->wired->name, strerror(errno));
@@ -94,13 +103,6 @@ skn_port_destroy(skn_port_t **port)
 
 /* --- under the lock ------------------------------------------------------- */
 
-static void
-lock(skn_port_t *port)
-{
-    (void)pthread_mutex_lock(&port->lock);
-    port->is_closed = port->is_closed || atomic_load(&port->is_alarmed);
-}
-
 /* Whether no more messages can arrive. */
 static bool
 is_over(const skn_port_t *port)
@@ -113,8 +115,9 @@ is_over(const skn_port_t *port)
 static void
 set_bell(skn_port_t *port)
 {
+    bool takes = port->actor->in_edge_count > 0;
     bool rings = port->arrived.count > 0 || port->is_closed ||
-                 (is_over(port) && port->actor->in_edge_count > 0);
+                 (takes ? is_over(port) : port->is_stopped);
     uint64_t one = 1;
     if (rings == port->is_ringing)
         return;
@@ -198,6 +201,34 @@ finish(skn_port_t *port)
     set_bell(port);
 }
 
+/* Ends a port that has to end, before anything else is done with it. */
+static void
+lock(skn_port_t *port)
+{
+    (void)pthread_mutex_lock(&port->lock);
+    if (atomic_exchange(&port->was_rung, false))
+        port->is_ringing = true;
+    port->is_closed = port->is_closed || atomic_load(&port->is_alarmed);
+    if (!port->is_finished && skn_system_stops(port->actor->system)) {
+        port->is_stopped = true;
+        finish(port);
+    }
+}
+
+/* Makes the descriptor of a port that only sends readable with the next credit,
+ * or no longer. */
+static bool
+watch_credit(skn_port_t *port, bool watches)
+{
+    int inbox = skn_inbox_descriptor(port->actor->inbox);
+    if (port->actor->in_edge_count > 0 || watches == port->is_watching)
+        return true;
+    port->is_watching = watches;
+    return watches
+               ? watch(port, inbox)
+               : epoll_ctl(port->descriptor, EPOLL_CTL_DEL, inbox, NULL) == 0;
+}
+
 static skn_status_t
 check_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
            skn_error_t *error)
@@ -214,7 +245,11 @@ check_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
                         schema->name);
     if (!skn_outgoing_has_credit(actor, schema, message))
         collect(port);
-    if (!skn_outgoing_has_credit(actor, schema, message))
+    bool is_refused = !skn_outgoing_has_credit(actor, schema, message);
+    if (!watch_credit(port, is_refused))
+        return skn_fail(error, SKN_NO_MEMORY, "port %s cannot wait: %s", name,
+                        strerror(errno));
+    if (is_refused)
         return skn_fail(error, SKN_BUSY,
                         "port %s: the receivers of '%s' take no more at the "
                         "moment",
@@ -241,6 +276,19 @@ hand_over(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
     return NULL;
 }
 
+/* Whether the calling process is a child of the one that made the port: its
+ * sockets and threads are missing here. */
+static bool
+is_inherited(const skn_port_t *port, const char *call, skn_error_t *error)
+{
+    if (!port->mark || *port->mark)
+        return false;
+    skn_fail(error, SKN_USAGE,
+             "%s: the port belongs to the process that made this one by fork()",
+             call);
+    return true;
+}
+
 /* --- for the host --------------------------------------------------------- */
 
 int
@@ -257,6 +305,8 @@ skn_port_message(skn_port_t *port, const skn_schema_t *schema,
         skn_fail(error, SKN_USAGE, "skn_port_message: the port is NULL");
         return NULL;
     }
+    if (is_inherited(port, "skn_port_message", error))
+        return NULL;
     lock(port);
     void *message = skn_actor_message(port->actor, schema, counts, error);
     (void)pthread_mutex_unlock(&port->lock);
@@ -270,6 +320,10 @@ skn_port_post(skn_port_t *port, const void *message, skn_error_t *error)
         skn_message_drop(message);
         return skn_fail(error, SKN_USAGE, "skn_port_post: the %s is NULL",
                         port ? "message" : "port");
+    }
+    if (is_inherited(port, "skn_port_post", error)) {
+        skn_message_drop(message);
+        return SKN_USAGE;
     }
     lock(port);
     skn_status_t status =
@@ -292,6 +346,8 @@ skn_port_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
                         !port     ? "port"
                         : !schema ? "schema"
                                   : "message");
+    if (is_inherited(port, "skn_port_send", error))
+        return SKN_USAGE;
     lock(port);
     skn_status_t status = check_send(port, schema, message, error);
     if (status == SKN_OK)
@@ -313,6 +369,8 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
         skn_fail(error, SKN_USAGE, "skn_port_take: the port is NULL");
         return NULL;
     }
+    if (is_inherited(port, "skn_port_take", error))
+        return NULL;
     lock(port);
     /* What comes after a look that found nothing makes the descriptor readable:
      * another look, which costs two system calls, is left to the next call. */
@@ -341,7 +399,7 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
 void
 skn_port_finish(skn_port_t *port)
 {
-    if (!port)
+    if (!port || is_inherited(port, "skn_port_finish", NULL))
         return;
     lock(port);
     finish(port);
@@ -381,12 +439,19 @@ skn_port_pump(skn_port_t *port)
 }
 
 void
-skn_port_alarm(skn_port_t *port)
+skn_port_ring(skn_port_t *port)
 {
     uint64_t one = 1;
-    atomic_store(&port->is_alarmed, true);
+    atomic_store(&port->was_rung, true);
     ssize_t bytes = write(port->bell, &one, sizeof(one));
-    (void)bytes;
+    (void)bytes; /* a full counter is readable already */
+}
+
+void
+skn_port_alarm(skn_port_t *port)
+{
+    atomic_store(&port->is_alarmed, true);
+    skn_port_ring(port);
 }
 
 void

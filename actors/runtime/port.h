@@ -28,5 +28,8 @@ void skn_port_close(skn_port_t *port);
 /* The same for the host, by any thread, without waiting: the next call of the
  * host closes the port. */
 void skn_port_alarm(skn_port_t *port);
+/* The run was asked to stop, perhaps by a signal handler: the next call of the
+ * host finishes the port, and its descriptor is readable until then. */
+void skn_port_ring(skn_port_t *port);
 
 #endif

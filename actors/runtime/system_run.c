@@ -549,12 +549,14 @@ void
 skn_system_stop(skn_system_t *system)
 {
     request(system, &system->stop_wanted);
+    for_each_port(system, skn_port_ring);
 }
 
 void
 skn_system_abort(skn_system_t *system)
 {
     request(system, &system->abort_wanted);
+    for_each_port(system, skn_port_alarm);
 }
 
 void

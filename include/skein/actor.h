@@ -115,9 +115,12 @@ typedef struct skn_kind {
     /* Makes messages of its own accord: called while no message is waiting and
      * no outbox is full, until skn_actor_finish or skn_actor_rest. */
     skn_status_t (*produce)(skn_actor_t *, void *state, skn_error_t *);
-    /* The descriptor that it watches (skn_actor_watch) is ready, or the run is
-     * to stop: reads or writes, without waiting. Not called while what it sent
-     * waits for credit. May be NULL. */
+    /* The descriptor that it watches (skn_actor_watch) is ready: reads or
+     * writes, without waiting. Called once more when the run is to stop
+     * (skn_actor_stop_wanted): an actor without pipes into it then reads what
+     * is left and calls skn_actor_finish, at once or when it is called for the
+     * descriptor again. Not called while what it sent waits for credit. May be
+     * NULL. */
     skn_status_t (*ready)(skn_actor_t *, void *state, skn_error_t *);
     /* No more work will arrive, only answers (`peer`) to messages sent: sends
      * its remaining messages. May be NULL. */
@@ -216,7 +219,7 @@ SKN_API void *skn_actor_host(const skn_actor_t *actor);
 /* From now on the actor's thread waits for `events` of poll(2) on `descriptor`,
  * too, beside its inbox, and calls the kind's hook `ready` when there are some;
  * -1: for none. One descriptor an actor, which is left to its owner to close,
- * after the watch has ended. An actor without pipes into it ends by
+ * after the watch has ended; for several, watch an epoll descriptor. An actor without pipes into it ends by
  * skn_actor_finish alone. The actor fails with SKN_USAGE if its kind has no
  * such hook, or the descriptor is not open. */
 SKN_API void skn_actor_watch(skn_actor_t *actor, int descriptor, short events);

@@ -14,9 +14,10 @@
  *
  * No function waits, and none runs code of the host on another thread. Any
  * thread may call them, several at once, from the topology's start until it is
- * destroyed; not in a child made by fork(). The run goes on until every port is
- * finished and all its pipes have ended, so a host follows the topology, too
- * (skn_topology_fd): a failure ends the ports with it.
+ * destroyed; in a child made by fork() they are SKN_USAGE. The run goes on until
+ * every port is finished and all its pipes have ended. A failure or a stop ends
+ * the ports; the topology's own descriptor (skn_topology_fd) and
+ * skn_topology_wait say why.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_PORT_H
 #define SKEIN_PORT_H
@@ -63,8 +64,9 @@ SKN_API skn_status_t skn_port_send(skn_port_t *port, const skn_schema_t *schema,
 SKN_API const void *skn_port_take(skn_port_t *port, const skn_schema_t **schema,
                                   skn_error_t *error);
 
-/* Ends the pipes on which the port sends: their receivers drain and end. A stop
- * (skn_topology_stop) does the same. */
+/* Ends the pipes on which the port sends: their receivers drain and end. After
+ * a stop (skn_topology_stop) the next call of any function does the same, which
+ * the descriptor's readiness asks for. */
 SKN_API void skn_port_finish(skn_port_t *port);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -122,6 +123,26 @@ stop_at_exit(void)
             (void)pause();
 }
 
+static unsigned char *process_mark;
+
+const unsigned char *
+skn_pipes_mark(void)
+{
+    return process_mark;
+}
+
+static void
+make_mark(void)
+{
+    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    process_mark = NULL;
+    if (page == MAP_FAILED || madvise(page, 1, MADV_WIPEONFORK) != 0)
+        return;
+    process_mark = page;
+    *process_mark = 1;
+}
+
 /* Sets CZMQ up once in a process. A child that fork() made starts with another
  * CZMQ, which has forgotten its settings. */
 static void *
@@ -137,8 +158,10 @@ context_of_process(void)
     bool is_first = process != getpid();
     for (size_t k = 0; is_first && k < 2; k++)
         (void)sigaction(signals[k], NULL, &before[k]);
-    if (is_first)
+    if (is_first) {
+        make_mark();
         zsys_handler_set(NULL);
+    }
     void *context = zsys_init();
     if (!has_handler)
         has_handler = atexit(on_exit_of_process) == 0;

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "skein/port.h"
 #include "tests/support/settle.h"
@@ -448,6 +450,63 @@ Test(port, mistakes_are_told)
     cr_expect_eq(skn_port_send(out, &number_schema, &other, &error), SKN_USAGE);
     skn_port_finish(out);
     skn_port_finish(in);
+    skn_port_finish(in);
+    cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
+/* --- what a service developer met ---------------------------------------- */
+
+/* A watcher of a port that only sends must not be called for nothing. */
+Test(port, a_sending_port_is_readable_only_after_a_refusal)
+{
+    start(chain);
+    for (uint64_t k = 0; k < 1000; k++) {
+        send(in, k);
+        cr_expect_eq(take(out), 4 * k);
+    }
+    cr_expect(!is_readable(in, 50));
+    skn_port_finish(in);
+    cr_expect(!is_readable(in, 0));
+    cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
+Test(port, a_stop_ends_the_ports_of_a_host_that_looks_at_nothing_else)
+{
+    const number_t number = { 1 };
+    start(chain);
+    for (uint64_t k = 0; k < 4; k++)
+        send(in, k);
+    skn_topology_stop(topology);
+    cr_expect(is_readable(in, -1));
+    cr_expect_eq(skn_port_send(in, &number_schema, &number, &error),
+                 SKN_UNAVAILABLE);
+    cr_expect(is_readable(in, -1));
+    for (uint64_t k = 0; k < 4; k++)
+        cr_expect_eq(take(out), 4 * k);
+    cr_expect_eq(take(out), UINT64_MAX);
+    cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
+Test(port, a_child_made_by_fork_is_told_that_the_port_is_not_its_own)
+{
+    start(chain);
+    send(in, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        const number_t number = { 1 };
+        bool is_told =
+            skn_port_send(in, &number_schema, &number, &error) == SKN_USAGE &&
+            strstr(error.text, "fork()") && !skn_port_take(out, NULL, &error) &&
+            error.status == SKN_USAGE &&
+            !skn_port_message(in, &number_schema, NULL, NULL);
+        skn_port_finish(in);
+        skn_topology_destroy(&topology);
+        _exit(is_told ? 7 : 1);
+    }
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    cr_expect_eq(take(out), 4);
     skn_port_finish(in);
     cr_expect_eq(end(), SKN_OK, "%s", error.text);
 }

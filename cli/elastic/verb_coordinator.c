@@ -1,5 +1,5 @@
 /* verb_coordinator.c - skein coordinator: its options, signals and output; the
- * coordinator is topology/cluster/coordinator.h.
+ * coordinator is skein/member.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <stdlib.h>
@@ -14,9 +14,10 @@
 #include "cli/elastic/harvest_report.h"
 #include "formats/text/json_text.h"
 #include "skein/text.h"
-#include "topology/cluster/coordinator.h"
-#include "topology/config/problems.h"
-#include "topology/model/model.h"
+#include "skein/member.h"
+
+/* How often it is checked that standard output has a reader. */
+#define TURN_MS 100
 
 typedef struct lead {
     const cli_call_t *call;
@@ -24,6 +25,14 @@ typedef struct lead {
     bool leash;
     skn_coordinator_t *coordinator;
 } lead_t;
+
+static skn_coordinator_info_t
+info_of(const lead_t *lead)
+{
+    skn_coordinator_info_t info = { .struct_bytes = sizeof(info) };
+    (void)skn_coordinator_info(lead->coordinator, &info, NULL);
+    return info;
+}
 
 /* --- events --------------------------------------------------------------- */
 
@@ -49,7 +58,7 @@ print_partial(const lead_t *lead, const json_t *event)
 static void
 print_harvest(const lead_t *lead, const json_t *event)
 {
-    if (skn_coordinator_was_stopped(lead->coordinator))
+    if (info_of(lead).was_stopped)
         cli_resume_command_print(lead->call, "to continue:", NULL);
     cli_harvest_report_print(event, stdout);
 }
@@ -65,9 +74,8 @@ static const struct {
 };
 
 static void
-tell(void *job, const char *line)
+print_event(const lead_t *lead, const char *line)
 {
-    const lead_t *lead = job;
     json_t *event = lead->call->json ? NULL : skn_json_read(line);
     const char *name = skn_json_word(event, "event");
     size_t k = 0, count = sizeof(printers) / sizeof(printers[0]);
@@ -81,17 +89,36 @@ tell(void *job, const char *line)
     json_decref(event);
 }
 
+/* Prints the events that have arrived. False: there will be no more. */
+static bool
+print_events(const lead_t *lead)
+{
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        size_t bytes = info_of(lead).event_bytes;
+        char *line = malloc(bytes + 1);
+        status = line ? skn_coordinator_event(lead->coordinator, 0, line, bytes,
+                                              NULL)
+                      : SKN_NO_MEMORY;
+        if (status == SKN_OK)
+            print_event(lead, line);
+        free(line);
+    }
+    return status != SKN_UNAVAILABLE;
+}
+
 /* Prints the coordinator's address and the nodes that it waits for. */
 static void
-welcome(const cli_call_t *call, const skn_model_t *model)
+welcome(const lead_t *lead)
 {
-    if (call->json)
+    skn_coordinator_info_t info = info_of(lead);
+    if (lead->call->json || !info.leads)
         return;
     (void)printf("coordinating %s at %s; to take part, run `skein member NAME "
                  "%s` on any machine, as:",
-                 model->name, model->coordinator.address, call->operands[0]);
-    for (size_t k = 0; k < model->node_count; k++)
-        (void)printf(" %s", model->nodes[k].name);
+                 info.name, info.address, lead->call->operands[0]);
+    for (uint32_t k = 0; k < info.node_count; k++)
+        (void)printf(" %s", info.nodes[k]);
     (void)putchar('\n');
     (void)fflush(stdout);
 }
@@ -111,50 +138,47 @@ take_stop(lead_t *lead, bool leash_is_ready)
         skn_coordinator_stop(lead->coordinator);
 }
 
+/* Prints and stops until the coordinator has ended, or has to be left. */
 static int
-lead_run(lead_t *lead)
+lead_run(lead_t *lead, skn_error_t *error)
 {
-    skn_error_t error = { 0 };
-    while (!cli_stop_insisted(&lead->stop) &&
-           skn_coordinator_leads(lead->coordinator)) {
-        struct pollfd polled[2] = {
+    skn_status_t status = skn_coordinator_start(lead->coordinator, error);
+    welcome(lead);
+    while (print_events(lead)) {
+        struct pollfd polled[3] = {
             { lead->stop.descriptor, POLLIN, 0 },
             { lead->leash ? STDIN_FILENO : -1, POLLIN, 0 },
+            { skn_coordinator_fd(lead->coordinator), POLLIN, 0 },
         };
-        skn_coordinator_wait(lead->coordinator, polled, 2);
+        (void)poll(polled, 3, TURN_MS);
         take_stop(lead, polled[1].revents != 0);
-        skn_coordinator_turn(lead->coordinator);
+        if (cli_stop_insisted(&lead->stop))
+            return cli_stop_code(&lead->stop, 0);
     }
-    if (skn_coordinator_finish(lead->coordinator, &error) != SKN_OK)
-        return cli_report(lead->call, &error);
-    return skn_coordinator_is_over(lead->coordinator)
-               ? 0
-               : cli_stop_code(&lead->stop, 0);
+    if (status == SKN_OK)
+        status = skn_coordinator_wait(lead->coordinator, error);
+    return skn_status_exit_code(status);
 }
 
 static skn_status_t
-open_run(lead_t *lead, skn_model_t **model, skn_problems_t *problems,
-         skn_error_t *error)
+open_run(lead_t *lead, skn_error_t *error)
 {
     const cli_call_t *call = lead->call;
     const char *overrides[CLI_VALUES_MAX];
     skn_coordinator_options_t options = {
+        .struct_bytes = sizeof(options),
+        .overrides = overrides,
+        .override_count = (uint32_t)cli_overrides(call, overrides),
+        .path = call->operands[0],
         .progress = call->json && cli_flag(call, "progress"),
-        .tell = tell,
-        .job = lead,
     };
     skn_status_t status = cli_stop_open(&lead->stop, error);
-    if (status == SKN_OK)
-        status = skn_model_read(call->operands[0], overrides,
-                                cli_overrides(call, overrides), model, problems,
-                                error);
     if (status == SKN_OK)
         status =
             cli_count(call, "wait", CLI_WAIT_S_MAX, &options.wait_s, error);
     if (status != SKN_OK)
         return status;
-    lead->coordinator =
-        skn_coordinator_open(*model, call->operands[0], &options, error);
+    lead->coordinator = skn_coordinator_new(&options, error);
     return lead->coordinator ? SKN_OK : error->status;
 }
 
@@ -162,33 +186,20 @@ static int
 coordinator_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    skn_model_t *model = NULL;
-    skn_problems_t *problems = skn_problems_new(&error);
-    lead_t lead = { .call = call, .leash = cli_flag(call, "leash") };
-    int code = 0;
-    if (!problems)
-        return cli_report(call, &error);
-    lead.stop = (cli_stop_t){ .json = call->json,
-                              .doing = "stopping the run, which saves it",
-                              .insisting = "quit and leave the members running",
-                              .leashed = lead.leash };
+    bool leash = cli_flag(call, "leash");
+    lead_t lead = {
+        .call = call,
+        .leash = leash,
+        .stop = { .json = call->json,
+                  .doing = "stopping the run, which saves it",
+                  .insisting = "quit and leave the members running",
+                  .leashed = leash },
+    };
     cli_output_outlive();
-    skn_status_t status = open_run(&lead, &model, problems, &error);
-    if (skn_problems_count(problems) > 0) {
-        code = cli_report_problems(call, problems);
-    } else if (status != SKN_OK) {
-        code = cli_report(call, &error);
-    } else if (skn_coordinator_is_done(lead.coordinator)) {
-        cli_warn(call, "this run is done: there is nothing to coordinate",
-                 "another run needs another checkpoint.path");
-    } else {
-        welcome(call, model);
-        code = lead_run(&lead);
-    }
-    skn_coordinator_close(&lead.coordinator);
-    skn_model_destroy(&model);
+    int code = open_run(&lead, &error) == SKN_OK ? lead_run(&lead, &error)
+                                                 : cli_report(call, &error);
+    skn_coordinator_destroy(&lead.coordinator);
     cli_stop_close(&lead.stop);
-    skn_problems_destroy(&problems);
     return code;
 }
 

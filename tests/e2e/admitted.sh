@@ -3,7 +3,7 @@
 # that helps, and the others go on in the generation that they have.
 #
 # Covers topology/cluster/admission.c, topology/model/settings.c,
-# transport/socket/control.c and topology/cluster/coordinator.c.
+# transport/socket/control.c and topology/cluster/coordinating.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

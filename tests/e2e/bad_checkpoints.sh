@@ -2,7 +2,7 @@
 # bad_checkpoints.sh - checkpoint files of the right length, other bytes.
 #
 # Covers topology/cluster/bad_checkpoints.c, choose of
-# topology/cluster/coordinator.c and the mistakes that all members make
+# topology/cluster/coordinating.c and the mistakes that all members make
 # (topology/elastic/membership.c).
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # elastic.sh - nodes come, leave and die, and the weights are the same.
 #
-# Covers topology/cluster/coordinator.c, cli/elastic/verb_coordinator.c,
+# Covers topology/cluster/coordinating.c, cli/elastic/verb_coordinator.c,
 # cli/member/member.c,
 # cli/member/member_report.c, cli/member/member_worker.c,
 # cli/elastic/local_cluster.c, cli/elastic/up_elastic.c,

@@ -5,7 +5,7 @@
  * Seeds are 1..300, or 1..1000 where all tests run (SKEIN_TESTS is set).
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as
- * topology/cluster/coordinator.c and cli/member/member.c do, in a simulated
+ * topology/cluster/coordinating.c and cli/member/member.c do, in a simulated
  * world: members die (some with their disks), come back, stop and continue,
  * leave (one, several or all at once, with their disks), lose lines in one
  * direction or both, find disks full; the coordinator dies between any two of

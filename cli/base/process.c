@@ -53,15 +53,6 @@ cli_process_wait(pid_t process, int *status)
         continue;
 }
 
-skn_status_t
-cli_status_of_code(int code)
-{
-    for (int k = 1; k < SKN_STATUS_COUNT; k++)
-        if (skn_status_exit_code((skn_status_t)k) == code)
-            return (skn_status_t)k;
-    return SKN_INTERNAL;
-}
-
 /* --- ends ---------------------------------------------------------------- */
 
 void *

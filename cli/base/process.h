@@ -17,10 +17,6 @@ bool cli_leash_is_gone(void);
  * waitpid. It is not written if `status` is NULL or there is no such child. */
 void cli_process_wait(pid_t process, int *status);
 
-/* The status for an exit code that another Skein process ended with or
- * reported; SKN_INTERNAL if the code belongs to no status. */
-skn_status_t cli_status_of_code(int code);
-
 /* Writes the path of this program to text[bytes]. SKN_UNAVAILABLE. */
 skn_status_t cli_self_path(char *text, size_t bytes, skn_error_t *error);
 

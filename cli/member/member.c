@@ -44,7 +44,7 @@
 
 /* Renews the lease: it lasts for a time from the sending of the pulse on. */
 static void
-take_acknowledge(cli_member_t *member, const cli_control_message_t *message)
+take_acknowledge(cli_member_t *member, const skn_control_message_t *message)
 {
     uint64_t pulse = message->acknowledge.pulse;
     if (pulse == 0 || pulse > member->pulse_count ||
@@ -67,7 +67,7 @@ refuse_part(cli_member_t *member, uint64_t generation, const skn_error_t *error)
 }
 
 static void
-take_start(cli_member_t *member, const cli_control_message_t *message)
+take_start(cli_member_t *member, const skn_control_message_t *message)
 {
     skn_error_t error = { 0 };
     uint64_t generation = message->start.generation;
@@ -96,27 +96,27 @@ take_start(cli_member_t *member, const cli_control_message_t *message)
 }
 
 static void
-take_identify(cli_member_t *member, const cli_control_message_t *message)
+take_identify(cli_member_t *member, const skn_control_message_t *message)
 {
     (void)message;
     member->greeted = false;
 }
 
 static void
-take_list(cli_member_t *member, const cli_control_message_t *message)
+take_list(cli_member_t *member, const skn_control_message_t *message)
 {
     cli_member_send_inventory(member, message->list.known);
 }
 
 static void
-take_pause(cli_member_t *member, const cli_control_message_t *message)
+take_pause(cli_member_t *member, const skn_control_message_t *message)
 {
     if (message->pause.generation == cli_member_generation(member))
         cli_up_stop(&member->worker.node);
 }
 
 static void
-take_abort(cli_member_t *member, const cli_control_message_t *message)
+take_abort(cli_member_t *member, const skn_control_message_t *message)
 {
     if (message->abort.salvage)
         cli_worker_break(&member->worker);
@@ -125,21 +125,22 @@ take_abort(cli_member_t *member, const cli_control_message_t *message)
 }
 
 static void
-take_refuse(cli_member_t *member, const cli_control_message_t *message)
+take_refuse(cli_member_t *member, const skn_control_message_t *message)
 {
-    const cli_refuse_t *refuse = &message->refuse;
-    cli_control_error(refuse->code, refuse->text, refuse->hint, &member->error);
+    const skn_control_refuse_t *refuse = &message->refuse;
+    skn_control_message_error(refuse->code, refuse->text, refuse->hint,
+                              &member->error);
     if (member->error.status == SKN_OK)
         member->error.status = SKN_BAD_CONFIG;
 }
 
 static void
-take_dismiss(cli_member_t *member, const cli_control_message_t *message)
+take_dismiss(cli_member_t *member, const skn_control_message_t *message)
 {
-    const cli_dismiss_t *dismiss = &message->dismiss;
+    const skn_control_dismiss_t *dismiss = &message->dismiss;
     if (member->fault.status == SKN_OK && dismiss->code > 0)
-        cli_control_error(dismiss->code, dismiss->text, dismiss->hint,
-                          &member->fault);
+        skn_control_message_error(dismiss->code, dismiss->text, dismiss->hint,
+                                  &member->fault);
     member->over = true;
     member->over_ns = skn_monotonic_ns();
     member->run_done = strcmp(dismiss->how, "done") == 0;
@@ -151,27 +152,27 @@ take_dismiss(cli_member_t *member, const cli_control_message_t *message)
 static void
 take_message(cli_member_t *member, skn_frame_t frame)
 {
-    static void (*const take[CLI_CONTROL_KINDS])(
-        cli_member_t *, const cli_control_message_t *) = {
-        [CLI_CONTROL_ACKNOWLEDGE] = take_acknowledge,
-        [CLI_CONTROL_IDENTIFY] = take_identify,
-        [CLI_CONTROL_LIST] = take_list,
-        [CLI_CONTROL_START] = take_start,
-        [CLI_CONTROL_PAUSE] = take_pause,
-        [CLI_CONTROL_ABORT] = take_abort,
-        [CLI_CONTROL_REFUSE] = take_refuse,
-        [CLI_CONTROL_DISMISS] = take_dismiss,
+    static void (*const take[SKN_CONTROL_MESSAGE_KINDS])(
+        cli_member_t *, const skn_control_message_t *) = {
+        [SKN_CONTROL_MESSAGE_ACKNOWLEDGE] = take_acknowledge,
+        [SKN_CONTROL_MESSAGE_IDENTIFY] = take_identify,
+        [SKN_CONTROL_MESSAGE_LIST] = take_list,
+        [SKN_CONTROL_MESSAGE_START] = take_start,
+        [SKN_CONTROL_MESSAGE_PAUSE] = take_pause,
+        [SKN_CONTROL_MESSAGE_ABORT] = take_abort,
+        [SKN_CONTROL_MESSAGE_REFUSE] = take_refuse,
+        [SKN_CONTROL_MESSAGE_DISMISS] = take_dismiss,
     };
-    cli_control_message_t message;
+    skn_control_message_t message;
     skn_error_t error = { 0 };
-    if (cli_control_read(frame, &message, &error) == SKN_OK) {
+    if (skn_control_message_read(frame, &message, &error) == SKN_OK) {
         if (take[message.kind])
             take[message.kind](member, &message);
     } else if (!member->complained) {
         member->complained = true; /* once a connection */
         cli_warn(member->call, error.text, error.hint);
     }
-    cli_control_message_fini(&message);
+    skn_control_message_fini(&message);
 }
 
 static void
@@ -369,6 +370,16 @@ find_node(cli_member_t *member, skn_error_t *error)
                          model->nodes[0].name);
 }
 
+static void
+warn_of_host(const cli_member_t *member, const char *address)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    (void)snprintf(text, sizeof(text),
+                   "the coordinator's host name in %.300s cannot be resolved",
+                   address);
+    cli_warn(member->call, text, "check its spelling; skein resolves it again");
+}
+
 static skn_status_t
 open_line(cli_member_t *member, skn_error_t *error)
 {
@@ -388,7 +399,9 @@ open_line(cli_member_t *member, skn_error_t *error)
         .keys = member->own,
         .server_key = server_key,
     };
-    member->control = cli_control_dial(member->call, &line, error);
+    member->control = skn_control_dial(&line, error);
+    if (member->control && skn_control_is_unknown(member->control))
+        warn_of_host(member, coordinator->address);
     return member->control ? SKN_OK : error->status;
 }
 

@@ -4,7 +4,7 @@
 #define CLI_MEMBER_MEMBER_INTERNAL_H
 
 #include "cli/base/stop.h"
-#include "cli/control/control_messages.h"
+#include "topology/cluster/control_messages.h"
 #include "cli/member/member_worker.h"
 #include "transport/socket/reachability.h"
 
@@ -38,7 +38,7 @@ typedef struct cli_member {
     /* The last end of a worker, until the next start; its texts are those of
      * `ended_error`. */
     bool has_ended;
-    cli_ended_t ended;
+    skn_control_ended_t ended;
     skn_error_t ended_error;
     skn_error_t fault; /* our own failure, until the next start */
     skn_reachability_t *probe;
@@ -54,7 +54,7 @@ typedef struct cli_member {
 /* Sends a message, if the connection accepts one: whatever matters is repeated
  * with a later pulse. */
 bool cli_member_send(cli_member_t *member,
-                     const cli_control_message_t *message);
+                     const skn_control_message_t *message);
 /* The generation that its worker runs; 0: none. */
 uint64_t cli_member_generation(const cli_member_t *member);
 /* Sends a pulse if one is due, or `now`. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/base/process.h"
-#include "cli/control/held_list.h"
+#include "topology/cluster/held_list.h"
 #include "cli/member/member_internal.h"
 #include "transport/socket/clock.h"
 
@@ -18,9 +18,10 @@
 /* --- messages to the coordinator ------------------------------------------ */
 
 bool
-cli_member_send(cli_member_t *member, const cli_control_message_t *message)
+cli_member_send(cli_member_t *member, const skn_control_message_t *message)
 {
-    return cli_control_send(member->control, 0, message, NULL) == SKN_OK;
+    return skn_control_message_send(member->control, 0, message, NULL) ==
+           SKN_OK;
 }
 
 uint64_t
@@ -32,8 +33,9 @@ cli_member_generation(const cli_member_t *member)
 static void
 send_unreachable(cli_member_t *member)
 {
-    json_t *names = cli_node_names(member->model, member->misses);
-    const cli_control_message_t message = { .kind = CLI_CONTROL_UNREACHABLE,
+    json_t *names = skn_control_node_names(member->model, member->misses);
+    const skn_control_message_t message = { .kind =
+                                                SKN_CONTROL_MESSAGE_UNREACHABLE,
                                             .unreachable.nodes = names };
     (void)cli_member_send(member, &message);
     json_decref(names);
@@ -42,14 +44,15 @@ send_unreachable(cli_member_t *member)
 void
 cli_member_send_leaving(cli_member_t *member)
 {
-    const cli_control_message_t message = { .kind = CLI_CONTROL_LEAVING };
+    const skn_control_message_t message = { .kind =
+                                                SKN_CONTROL_MESSAGE_LEAVING };
     (void)cli_member_send(member, &message);
 }
 
 static void
 send_end(cli_member_t *member)
 {
-    const cli_control_message_t message = { .kind = CLI_CONTROL_ENDED,
+    const skn_control_message_t message = { .kind = SKN_CONTROL_MESSAGE_ENDED,
                                             .ended = member->ended };
     (void)cli_member_send(member, &message);
 }
@@ -112,9 +115,9 @@ keep_misses(cli_member_t *member)
 static void
 send_hello(cli_member_t *member)
 {
-    const cli_control_message_t message = {
-        .kind = CLI_CONTROL_HELLO,
-        .hello = { .version = CLI_CONTROL_VERSION,
+    const skn_control_message_t message = {
+        .kind = SKN_CONTROL_MESSAGE_HELLO,
+        .hello = { .version = SKN_CONTROL_VERSION,
                    .incarnation = member->incarnation,
                    .generation = cli_member_generation(member),
                    .newest = member->worker.generation,
@@ -135,8 +138,8 @@ send_saved(cli_member_t *member, bool again)
     else if (worker->saved_batch == 0 || !again)
         return;
     member->saved_told = worker->saved_batch;
-    const cli_control_message_t message = {
-        .kind = CLI_CONTROL_SAVED,
+    const skn_control_message_t message = {
+        .kind = SKN_CONTROL_MESSAGE_SAVED,
         .saved = { .generation = worker->generation,
                    .batch = member->saved_told },
     };
@@ -155,8 +158,8 @@ cli_member_pulse(cli_member_t *member, bool now)
         send_hello(member);
     member->sent_ns[++member->pulse_count % CLI_PULSES_MAX] = time_ns;
     cli_worker_look(worker);
-    const cli_control_message_t message = {
-        .kind = CLI_CONTROL_PULSE,
+    const skn_control_message_t message = {
+        .kind = SKN_CONTROL_MESSAGE_PULSE,
         .pulse = { .pulse = member->pulse_count,
                    .generation = cli_member_generation(member),
                    .batch = worker->batch,
@@ -166,7 +169,7 @@ cli_member_pulse(cli_member_t *member, bool now)
                    .sent_bytes = worker->sent_before_bytes + worker->sent_bytes,
                    .load_us = worker->load_us,
                    .load_at_us = worker->load_at_us,
-                   .room_bytes = cli_room_bytes(member->folder) },
+                   .room_bytes = skn_room_bytes(member->folder) },
     };
     (void)cli_member_send(member, &message);
     bool again = member->pulse_count % REPEAT_PULSES == 0;
@@ -178,13 +181,13 @@ cli_member_pulse(cli_member_t *member, bool now)
 void
 cli_member_send_inventory(cli_member_t *member, const json_t *known)
 {
-    cli_control_message_t message;
+    skn_control_message_t message;
     skn_error_t error = { 0 };
-    cli_held_list_make(member->folder, known, &message, &error);
+    skn_held_list_make(member->folder, known, &message, &error);
     if (error.status != SKN_OK)
         cli_warn(member->call, error.text, error.hint);
     (void)cli_member_send(member, &message);
-    cli_control_message_fini(&message);
+    skn_control_message_fini(&message);
 }
 
 /* --- lines for people ----------------------------------------------------- */
@@ -243,7 +246,7 @@ cli_member_send_ended(cli_member_t *member)
     const char *how = cli_worker_ending(worker);
     member->has_ended = false;
     member->ended_error = worker->node.error;
-    member->ended = (cli_ended_t){
+    member->ended = (skn_control_ended_t){
         .generation = worker->generation,
         .how = how,
         .code = (uint64_t)skn_status_exit_code(worker->node.error.status),

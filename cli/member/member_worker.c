@@ -16,7 +16,7 @@
 #include "cli/base/events.h"
 #include "cli/base/train_loop.h"
 #include "cli/base/process.h"
-#include "cli/control/held_list.h"
+#include "topology/cluster/held_list.h"
 #include "formats/folder/folder.h"
 #include "formats/checkpoint/held.h"
 #include "formats/text/json_text.h"
@@ -59,8 +59,8 @@ cli_worker_fini(cli_worker_t *worker)
 /* Saves the key file of a node in a folder of this node; our own file stays
  * beside its secret half. `path` is "" for a node without a key. */
 static skn_status_t
-save_key(const cli_worker_start_t *start, const cli_node_t *node, char *path,
-         size_t path_bytes, skn_error_t *error)
+save_key(const cli_worker_start_t *start, const skn_control_node_t *node,
+         char *path, size_t path_bytes, skn_error_t *error)
 {
     char folder[FOLDER_BYTES];
     int descriptor = -1;
@@ -100,9 +100,10 @@ nodes_override(const cli_worker_start_t *start, const json_t *list,
     *is_leader = false;
     json_array_foreach(list, k, item)
     {
-        cli_node_t node;
+        skn_control_node_t node;
         if (status == SKN_OK)
-            status = skn_json_record_read(&cli_node_record, item, &node, error);
+            status = skn_json_record_read(&skn_control_node_record, item, &node,
+                                          error);
         if (status == SKN_OK)
             status = save_key(start, &node, path, sizeof(path), error);
         if (status != SKN_OK)
@@ -111,7 +112,7 @@ nodes_override(const cli_worker_start_t *start, const json_t *list,
             *is_leader || (k == 0 && strcmp(node.name, start->node->name) == 0);
         node.key = path;
         (void)json_array_append_new(
-            nodes, skn_json_record_write(&cli_node_record, &node));
+            nodes, skn_json_record_write(&skn_control_node_record, &node));
     }
     char *json = status == SKN_OK ? skn_json_write(nodes, JSON_COMPACT) : NULL;
     size_t bytes = sizeof("nodes=") + (json ? strlen(json) : 0);
@@ -150,7 +151,8 @@ add_two(worker_line_t *line, const char *option, const char *value)
 
 static skn_status_t
 exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
-            const cli_start_t *message, const char *nodes, skn_error_t *error)
+            const skn_control_start_t *message, const char *nodes,
+            skn_error_t *error)
 {
     char self[4096], number[32], copies[64];
     char from[64] = "none";
@@ -164,7 +166,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
     if (!path)
         return error->status;
     (void)snprintf(copies, sizeof(copies), "checkpoint.copies=%d",
-                   CLI_COPIES_MIN);
+                   SKN_COPIES_MIN);
     (void)snprintf(number, sizeof(number), "%" PRIu64, worker->generation);
     add(&line, self);
     add_two(&line, "node", start->node->name);
@@ -188,7 +190,7 @@ exec_worker(cli_worker_t *worker, const cli_worker_start_t *start,
         add_two(&line, "-o", cli_value_at(start->call, "override", k));
     add_two(&line, "-o", nodes);
     add_two(&line, "-o", path);
-    if (start->model->checkpoint.copies < CLI_COPIES_MIN)
+    if (start->model->checkpoint.copies < SKN_COPIES_MIN)
         add_two(&line, "-o", copies);
     skn_status_t status = cli_up_start(&worker->node, line.argument, error);
     free(path);
@@ -214,7 +216,7 @@ check_folder(const char *folder, const char *run, skn_error_t *error)
 
 skn_status_t
 cli_worker_begin(cli_worker_t *worker, const cli_worker_start_t *start,
-                 const cli_start_t *message, skn_error_t *error)
+                 const skn_control_start_t *message, skn_error_t *error)
 {
     const char *manifest = message->manifest;
     const char *run = message->run;
@@ -321,8 +323,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
             strcmp(skn_json_word(event, "action"), "memory") == 0)
             worker->crowded = json_is_true(json_object_get(event, "needed"));
         if (strcmp(name, "silent") == 0)
-            worker->misses =
-                cli_node_set(worker->model, json_object_get(event, "peers"));
+            worker->misses = skn_control_node_set(
+                worker->model, json_object_get(event, "peers"));
         if (strcmp(name, "progress") == 0 && batch > 0)
             worker->batch = (uint64_t)batch;
         if (strcmp(name, "checkpoint") == 0 && batch > 0)

@@ -4,7 +4,7 @@
 #define CLI_MEMBER_MEMBER_WORKER_H
 
 #include "cli/base/bar.h"
-#include "cli/control/control_messages.h"
+#include "topology/cluster/control_messages.h"
 #include "cli/up/up.h"
 
 /* The time for a worker that was broken off to write its salvage: 97 MB took .3
@@ -51,7 +51,8 @@ bool cli_worker_repeats(const char *name);
 /* Starts a worker by the message `start`. No other worker may live. */
 skn_status_t cli_worker_begin(cli_worker_t *worker,
                               const cli_worker_start_t *start,
-                              const cli_start_t *message, skn_error_t *error);
+                              const skn_control_start_t *message,
+                              skn_error_t *error);
 /* Reads the worker's output and prints what is for people. True, once, when it
  * has ended: see cli_worker_ending. */
 bool cli_worker_turn(cli_worker_t *worker);

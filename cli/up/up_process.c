@@ -183,7 +183,7 @@ void
 cli_up_keep_error(cli_up_node_t *node, const json_t *event)
 {
     double code = skn_json_number(event, "code");
-    skn_status_t status = cli_status_of_code((int)code);
+    skn_status_t status = skn_status_of_exit_code((int)code);
     /* A bad config produces one event per problem: the first one is kept. */
     if (status == SKN_BAD_CONFIG && node->error.status == SKN_BAD_CONFIG)
         return;

@@ -218,10 +218,10 @@ SKN_API void *skn_actor_host(const skn_actor_t *actor);
 
 /* From now on the actor's thread waits for `events` of poll(2) on `descriptor`,
  * too, beside its inbox, and calls the kind's hook `ready` when there are some;
- * -1: for none. One descriptor an actor, which is left to its owner to close,
- * after the watch has ended; for several, watch an epoll descriptor. An actor without pipes into it ends by
- * skn_actor_finish alone. The actor fails with SKN_USAGE if its kind has no
- * such hook, or the descriptor is not open. */
+ * -1: for none. One descriptor an actor (for several, an epoll descriptor),
+ * which is left to its owner to close, after the watch has ended. An actor
+ * without pipes into it ends by skn_actor_finish alone. The actor fails with
+ * SKN_USAGE if its kind has no such hook, or the descriptor is not open. */
 SKN_API void skn_actor_watch(skn_actor_t *actor, int descriptor, short events);
 
 /* --- sending: never blocks --------------------------------------------- */

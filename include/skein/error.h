@@ -61,6 +61,22 @@ skn_status_exit_code(skn_status_t status)
     return status < SKN_STATUS_COUNT ? codes[status] : 70;
 }
 
+/* The status of a Skein process that ended with `code`, or of an event with
+ * that `code`; SKN_INTERNAL if it belongs to no failure. */
+static inline skn_status_t
+skn_status_of_exit_code(int code)
+{
+    static const skn_status_t statuses[] = {
+#define S(name, code, text) SKN_##name,
+        SKN_STATUSES(S)
+#undef S
+    };
+    int at = 1;
+    while (at < SKN_STATUS_COUNT && skn_status_exit_code(statuses[at]) != code)
+        at++;
+    return at < SKN_STATUS_COUNT ? statuses[at] : SKN_INTERNAL;
+}
+
 /* The meaning of `status`, in a few words; static storage. */
 static inline const char *
 skn_status_text(skn_status_t status)

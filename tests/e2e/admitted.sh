@@ -2,8 +2,8 @@
 # admitted.sh - who has a key and does not fit is refused at once, with a word
 # that helps, and the others go on in the generation that they have.
 #
-# Covers cli/elastic/admission.c, topology/model/settings.c,
-# transport/socket/control.c and cli/elastic/coordinator.c.
+# Covers topology/cluster/admission.c, topology/model/settings.c,
+# transport/socket/control.c and topology/cluster/coordinating.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

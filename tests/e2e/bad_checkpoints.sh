@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # bad_checkpoints.sh - checkpoint files of the right length, other bytes.
 #
-# Covers cli/elastic/bad_checkpoints.c, choose of cli/elastic/coordinator.c and
-# the mistakes that all members make (topology/elastic/membership.c).
+# Covers topology/cluster/bad_checkpoints.c, choose of
+# topology/cluster/coordinating.c and the mistakes that all members make
+# (topology/elastic/membership.c).
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

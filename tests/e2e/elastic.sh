@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # elastic.sh - nodes come, leave and die, and the weights are the same.
 #
-# Covers cli/elastic/coordinator.c, cli/member/member.c,
+# Covers topology/cluster/coordinating.c, cli/elastic/verb_coordinator.c,
+# cli/member/member.c,
 # cli/member/member_report.c, cli/member/member_worker.c,
 # cli/elastic/local_cluster.c, cli/elastic/up_elastic.c,
-# cli/control/control_messages.c, topology/elastic/membership.c and
+# topology/cluster/control_messages.c, topology/elastic/membership.c and
 # actors/course/course.c (patience); cli/base/process.c and
 # cli/base/instance_lock.c. torture.sh has them at random.
 # SPDX-License-Identifier: Apache-2.0

@@ -3,7 +3,8 @@
 # folders are deleted when they have: nothing is lost.
 #
 # Covers topology/elastic/membership_leave.c, topology/plan/plan_keepers.c,
-# actors/checkpoints/keeper.c, cli/elastic/leaving.c, cli/elastic/run_journal.c.
+# actors/checkpoints/keeper.c, cli/elastic/leaving.c,
+# topology/cluster/run_journal.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,7 @@
 # members live.
 #
 # Covers skn_membership_newest (topology/elastic/membership.c),
-# cli/elastic/coordinator.c.
+# topology/cluster/coordinating.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # partial.sh - after a death survivors keep what they have (recovery: partial).
 #
-# Covers cli/elastic/composing.c, cli/base/follow.c, actors/runtime/system_run.c
-# (cuts), cli/elastic/torture.c: real processes, kill -9 with the folder, two at
-# once, one more while the others write, a disk that is full then. No block may
-# have a batch twice, and no more may be lost than was told. SKEIN_SEED=N
-# repeats the kills.
+# Covers topology/cluster/composing.c, cli/base/follow.c, cli/elastic/torture.c,
+# actors/runtime/system_run.c (cuts): real processes, kill -9 with the folder,
+# two at once, one more while the others write, a disk that is full then. No
+# block may have a batch twice, and no more may be lost than was told.
+# SKEIN_SEED=N repeats the kills.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -337,7 +337,7 @@ set_of(const skn_held_t *held)
 }
 
 /* Lays the cuts that those of `set` made of the last generation over `held`, as
- * cli/elastic/composing.c and formats/checkpoint/salvage.c do. */
+ * topology/cluster/composing.c and formats/checkpoint/salvage.c do. */
 static inline void
 compose(world_t *world, uint64_t set, const skn_held_t *held,
         skn_point_t *point)

@@ -1,5 +1,5 @@
-/* line_queue.c - the lines that a training's thread has sent and its host has
- * not read, with a descriptor that the host can poll.
+/* line_queue.c - the lines that a thread of the library has sent and its host
+ * has not read, with a descriptor that the host can poll.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/training/line_queue.h"
 
@@ -14,9 +14,11 @@
 #include "transport/socket/clock.h"
 
 skn_status_t
-skn_line_queue_init(skn_line_queue_t *queue, skn_error_t *error)
+skn_line_queue_init(skn_line_queue_t *queue, const char *owner,
+                    skn_error_t *error)
 {
     memset(queue, 0, sizeof(*queue));
+    queue->owner = owner;
     queue->last = &queue->first;
     (void)pthread_mutex_init(&queue->mutex, NULL);
     queue->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -128,7 +130,7 @@ take_now(skn_line_queue_t *queue, char *line, size_t line_bytes,
     if (queue->first)
         status = take_first(queue, line, line_bytes, error);
     else if (queue->ended)
-        status = skn_fail(error, SKN_UNAVAILABLE, "the training has ended");
+        status = skn_fail(error, SKN_UNAVAILABLE, "%s has ended", queue->owner);
     else
         status = skn_fail(error, SKN_BUSY, "no event has arrived yet");
     if (queue->first || queue->ended)

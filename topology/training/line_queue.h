@@ -1,5 +1,5 @@
-/* line_queue.h - the lines that a training's thread has sent and its host has
- * not read, with a descriptor that the host can poll.
+/* line_queue.h - the lines that a thread of the library has sent and its host
+ * has not read, with a descriptor that the host can poll.
  *
  * One thread puts lines and ends the queue, another one takes them; only
  * skn_line_queue_wake may also be called in a signal handler.
@@ -23,12 +23,14 @@ typedef struct skn_line_queue {
     skn_line_t *first, **last;
     uint32_t count;
     bool ended;
-    int descriptor; /* readable: there is a line, or something to look at */
+    const char *owner; /* "the training", in messages */
+    int descriptor;    /* readable: there is a line, or something to look at */
 } skn_line_queue_t;
 
-/* SKN_NO_MEMORY: there is no descriptor. Call skn_line_queue_fini in any
- * case. */
-skn_status_t skn_line_queue_init(skn_line_queue_t *queue, skn_error_t *error);
+/* `owner` must outlive it. SKN_NO_MEMORY: there is no descriptor. Call
+ * skn_line_queue_fini in any case. */
+skn_status_t skn_line_queue_init(skn_line_queue_t *queue, const char *owner,
+                                 skn_error_t *error);
 void skn_line_queue_fini(skn_line_queue_t *queue);
 
 /* Puts a copy of `text`; without memory it is lost. */

@@ -126,7 +126,8 @@ make(const char *name, const skn_training_options_t *options,
            bytes < sizeof(none) ? bytes : sizeof(none));
     training->info.path = training->info.run_id = "";
     training->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    skn_status_t status = skn_line_queue_init(&training->queue, error);
+    skn_status_t status =
+        skn_line_queue_init(&training->queue, "the training", error);
     if (status == SKN_OK && training->orders < 0)
         status = skn_fail(error, SKN_NO_MEMORY,
                           "cannot create a descriptor for orders: %s",

@@ -1,5 +1,5 @@
 /* test_settings.c - tests which settings all machines of a run must share.
- * Covers topology/model/settings.c; with cli/elastic/admission.c:
+ * Covers topology/model/settings.c; with topology/cluster/admission.c:
  * tests/e2e/admitted.sh.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/model_fixture.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "skein/batcher.h"
+#include "skein/member.h"
 #include "skein/port.h"
 #include "skein/topology.h"
 #include "skein/training.h"
@@ -203,6 +204,26 @@ predict_with_nothing(void)
 }
 
 static bool
+coordinate_nothing(void)
+{
+    char line[8];
+    skn_coordinator_t *none = NULL;
+    skn_coordinator_options_t options = SKN_ZERO;
+    skn_coordinator_info_t info = SKN_ZERO;
+    skn_coordinator_destroy(NULL);
+    skn_coordinator_destroy(&none);
+    skn_coordinator_stop(NULL);
+    return !skn_coordinator_new(NULL, &error) && is_usage(error.status) &&
+           !skn_coordinator_new(&options, &error) && is_usage(error.status) &&
+           is_usage(skn_coordinator_start(NULL, &error)) &&
+           is_usage(
+               skn_coordinator_event(NULL, -1, line, sizeof(line), &error)) &&
+           is_usage(skn_coordinator_wait(NULL, &error)) &&
+           is_usage(skn_coordinator_info(NULL, &info, &error)) &&
+           skn_coordinator_fd(NULL) == -1;
+}
+
+static bool
 train_with_nothing(void)
 {
     char line[8];
@@ -318,6 +339,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_coordinator_*", coordinate_nothing },
         { "skn_training_*", train_with_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },

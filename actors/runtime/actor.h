@@ -16,6 +16,7 @@
 
 #include "actors/runtime/counters.h"
 #include "actors/runtime/place.h"
+#include "actors/runtime/queue.h"
 #include "actors/machine/system_load.h"
 #include "actors/runtime/trace.h"
 #include "actors/runtime/wiring.h"
@@ -46,29 +47,13 @@ typedef enum skn_parcel_type {
     SKN_PARCEL_CLOCK
 } skn_parcel_type_t;
 
-/* The parcels that were taken from the inbox and wait to be handled, in order:
- * a ring that grows, as far as the credit of the senders. */
-typedef struct skn_queue {
-    skn_parcel_t *parcel;
-    uint32_t room, first, count;
-} skn_queue_t;
-
-bool skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel);
-bool skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel);
-
-/* The messages that wait for credit, in order: a ring that grows. */
-typedef struct skn_outbox {
-    const void **message;
-    uint32_t room, first, count;
-} skn_outbox_t;
-
 typedef struct skn_out_edge {
     uint32_t receiver; /* actor */
     uint32_t slot;     /* its number among the receiver's in-edges */
     uint32_t credit;
     uint64_t id; /* unique in the topology; identifies flows in a trace */
     skn_outlet_t *work;
-    skn_outbox_t outbox;
+    skn_queue_t outbox; /* the messages that wait for credit */
     skn_edge_counters_t counters;
 } skn_out_edge_t;
 
@@ -76,9 +61,9 @@ typedef struct skn_out_pipe {
     const skn_wired_pipe_t *wired;
     skn_out_edge_t *edges; /* this sender's edges, in order of receivers */
     uint32_t edge_count;
-    uint32_t sender;     /* its position among the pipe's senders */
-    bool late;           /* it ends after the answers to this actor */
-    skn_outbox_t shared; /* pattern `any`: no receiver had credit */
+    uint32_t sender;    /* its position among the pipe's senders */
+    bool late;          /* it ends after the answers to this actor */
+    skn_queue_t shared; /* pattern `any`: no receiver had credit */
 } skn_out_pipe_t;
 
 /* The parts that have one value of the pipe's `by` field. */
@@ -150,8 +135,10 @@ struct skn_actor {
     skn_pool_t *pool;
     skn_scratch_t *scratch; /* for the option `wire` */
     skn_inbox_t *inbox;
-    skn_inbox_t *orders;          /* of the host, while its thread runs */
-    skn_queue_t work, answers;    /* answers: of peer pipes */
+    skn_inbox_t *orders; /* of the host, while its thread runs */
+    /* Parcels that wait to be handled, as many as the senders have credit for;
+     * `answers` are those of peer pipes. */
+    skn_queue_t work, answers;
     atomic_bool was_told_to_read; /* an order READ waits */
     struct skn_port *port; /* NULL: it has a thread, or is on another node */
     skn_outlet_t *host;

@@ -348,34 +348,6 @@ skn_incoming_end(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return SKN_OK;
 }
 
-bool
-skn_queue_put(skn_queue_t *queue, const skn_parcel_t *parcel)
-{
-    if (queue->count == queue->room) {
-        uint32_t room = queue->room > 0 ? 2 * queue->room : 8;
-        skn_parcel_t *grown = malloc(room * sizeof(*grown));
-        if (!grown)
-            return false;
-        for (uint32_t k = 0; k < queue->count; k++)
-            grown[k] = queue->parcel[(queue->first + k) % queue->room];
-        free(queue->parcel);
-        *queue = (skn_queue_t){ grown, room, 0, queue->count };
-    }
-    queue->parcel[(queue->first + queue->count++) % queue->room] = *parcel;
-    return true;
-}
-
-bool
-skn_queue_take(skn_queue_t *queue, skn_parcel_t *parcel)
-{
-    if (queue->count == 0)
-        return false;
-    *parcel = queue->parcel[queue->first];
-    queue->first = (queue->first + 1) % queue->room;
-    queue->count--;
-    return true;
-}
-
 static void
 drop_parcel(const skn_parcel_t *parcel)
 {

@@ -21,39 +21,28 @@
 #define HELD_NS_MAX 5000u
 
 static skn_status_t
-outbox_put(skn_actor_t *actor, skn_outbox_t *outbox, const void *message,
+outbox_put(skn_actor_t *actor, skn_queue_t *outbox, const void *message,
            skn_error_t *error)
 {
-    if (outbox->count == outbox->room) {
-        uint32_t room = outbox->room ? 2 * outbox->room : 8;
-        const void **grown =
-            room <= OUTBOX_MAX ? malloc(room * sizeof(*grown)) : NULL;
-        if (!grown)
-            return skn_fail(error, SKN_NO_MEMORY,
-                            "%s: no memory to queue more than %u messages "
-                            "that wait for credit",
-                            actor->wired->name, outbox->count);
-        for (uint32_t k = 0; k < outbox->count; k++)
-            grown[k] = outbox->message[(outbox->first + k) % outbox->room];
-        free(outbox->message);
-        outbox->message = grown;
-        outbox->room = room;
-        outbox->first = 0;
-    }
-    outbox->message[(outbox->first + outbox->count++) % outbox->room] = message;
+    const skn_parcel_t parcel = { .pointer = (void *)(uintptr_t)message };
+    if (outbox->count == OUTBOX_MAX || !skn_queue_put(outbox, &parcel))
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "%s: no memory to queue more than %u messages that "
+                        "wait for credit",
+                        actor->wired->name, outbox->count);
     SKN_COUNT(actor->unsent, 1);
     return SKN_OK;
 }
 
 static const void *
-outbox_take(skn_actor_t *actor, skn_outbox_t *outbox)
+outbox_take(skn_actor_t *actor, skn_queue_t *outbox)
 {
-    assert(outbox->count > 0 && actor->unsent > 0);
-    const void *message = outbox->message[outbox->first];
-    outbox->first = (outbox->first + 1) % outbox->room;
-    outbox->count--;
+    skn_parcel_t parcel = { 0 };
+    bool has_one = skn_queue_take(outbox, &parcel);
+    assert(has_one && actor->unsent > 0);
+    (void)has_one;
     SKN_COUNT_SET(actor->unsent, actor->unsent - 1);
-    return message;
+    return parcel.pointer;
 }
 
 /* Sends one message on one edge that has credit, and gives the message away. */
@@ -217,22 +206,18 @@ slice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 {
     /* Every message struct fits: a field has at most 16 bytes. */
     max_align_t copy[SKN_FIELDS_MAX];
-    static const size_t item_bytes[] = {
-#define K(kind, type, bytes, help) bytes,
-        SKN_FIELD_KINDS(K)
-#undef K
-    };
     assert(schema->struct_bytes <= sizeof(copy));
     memcpy(copy, message, schema->struct_bytes);
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
-        if (item_bytes[field->kind] == 0)
+        size_t item_bytes = skn_field_item_bytes(field->kind);
+        if (item_bytes == 0)
             continue;
         /* All array fields are a pointer and a count (message.h). */
         skn_bytes_t *run = (skn_bytes_t *)((char *)copy + field->offset);
         if (run->count != whole)
             continue;
-        run->at += first * item_bytes[field->kind];
+        run->at += first * item_bytes;
         run->count = end - first;
     }
     return skn_payload_copy(actor->pool, schema, copy, error);
@@ -470,21 +455,19 @@ skn_outgoing_end(skn_actor_t *actor, bool late, skn_error_t *error)
     return status;
 }
 
+static void
+drop_outbox(skn_actor_t *actor, skn_queue_t *outbox)
+{
+    while (outbox->count > 0)
+        skn_payload_drop(outbox_take(actor, outbox));
+    skn_queue_fini(outbox);
+}
+
 void
 skn_outgoing_drop(skn_actor_t *actor)
 {
-    for (uint32_t k = 0; k < actor->out_edge_count; k++) {
-        skn_outbox_t *outbox = &actor->out_edges[k].outbox;
-        while (outbox->count > 0)
-            skn_payload_drop(outbox_take(actor, outbox));
-        free(outbox->message);
-        memset(outbox, 0, sizeof(*outbox));
-    }
-    for (uint32_t k = 0; k < actor->out_pipe_count; k++) {
-        skn_outbox_t *outbox = &actor->out_pipes[k].shared;
-        while (outbox->count > 0)
-            skn_payload_drop(outbox_take(actor, outbox));
-        free(outbox->message);
-        memset(outbox, 0, sizeof(*outbox));
-    }
+    for (uint32_t k = 0; k < actor->out_edge_count; k++)
+        drop_outbox(actor, &actor->out_edges[k].outbox);
+    for (uint32_t k = 0; k < actor->out_pipe_count; k++)
+        drop_outbox(actor, &actor->out_pipes[k].shared);
 }

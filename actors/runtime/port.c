@@ -91,7 +91,7 @@ skn_port_destroy(skn_port_t **port)
         return;
     while (skn_queue_take(&(*port)->arrived, &parcel))
         skn_payload_drop(parcel.pointer);
-    free((*port)->arrived.parcel);
+    skn_queue_fini(&(*port)->arrived);
     if ((*port)->bell >= 0)
         (void)close((*port)->bell);
     if ((*port)->descriptor >= 0)
@@ -146,10 +146,9 @@ pay(skn_port_t *port, skn_error_t *error)
     const skn_queue_t *arrived = &port->arrived;
     skn_status_t status = SKN_OK;
     for (; port->paid_count < arrived->count && status == SKN_OK;
-         port->paid_count++) {
-        uint32_t at = (arrived->first + port->paid_count) % arrived->room;
-        status = skn_incoming_owe(port->actor, arrived->parcel[at].slot, error);
-    }
+         port->paid_count++)
+        status = skn_incoming_owe(
+            port->actor, skn_queue_at(arrived, port->paid_count)->slot, error);
     return status;
 }
 
@@ -165,9 +164,8 @@ take_parcel(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
         return skn_incoming_end(actor, parcel->slot, error);
     default:
         assert(parcel->type == SKN_PARCEL_MESSAGE);
-        if (skn_queue_put(&port->arrived, parcel)) {
+        if (skn_queue_put(&port->arrived, parcel))
             return port->is_unbound ? pay(port, error) : SKN_OK;
-        }
         skn_payload_drop(parcel->pointer);
         return skn_fail(error, SKN_NO_MEMORY,
                         "%s: no memory for more than %u messages that wait",
@@ -372,9 +370,10 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
     if (is_inherited(port, "skn_port_take", error))
         return NULL;
     lock(port);
-    /* What comes after a look that found nothing makes the descriptor readable:
-     * another look, which costs two system calls, is left to the next call. */
-    if (port->arrived.count == 0 && !port->was_empty)
+    /* After a look that found nothing, the next message makes the descriptor
+     * readable: another look, which costs two system calls, is left to the next
+     * call, unless there may be none because the run has ended. */
+    if (port->arrived.count == 0 && (!port->was_empty || port->is_closed))
         collect(port);
     port->was_empty = port->arrived.count > 0;
     if (skn_queue_take(&port->arrived, &parcel)) {

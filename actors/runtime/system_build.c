@@ -155,8 +155,8 @@ unbuild_actor(skn_actor_t *actor)
     for (uint32_t k = 0; k < actor->clock_here_count; k++)
         free(actor->clock_here[k]);
     skn_inbox_close(&actor->inbox);
-    free(actor->work.parcel);
-    free(actor->answers.parcel);
+    skn_queue_fini(&actor->work);
+    skn_queue_fini(&actor->answers);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         free(actor->in_pipes[k].sets);
         free(actor->in_pipes[k].done);

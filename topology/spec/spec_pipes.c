@@ -8,6 +8,7 @@
 #include "actors/runtime/port.h"
 #include "topology/config/nearest.h"
 #include "topology/spec/spec_pipe.h"
+#include "transport/message/field.h"
 
 static const skn_option_t pipe_options[] = {
     { "message", SKN_OPTION_TEXT, NULL, 0, 0, NULL,
@@ -380,16 +381,12 @@ read_coding(spec_pipe_t *reading)
 static uint32_t
 usual_credit(const skn_schema_t *schema)
 {
-    static const uint64_t item_bytes[] = {
-#define K(kind, type, bytes, help) bytes,
-        SKN_FIELD_KINDS(K)
-#undef K
-    };
     uint64_t most_bytes = schema->struct_bytes;
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
-        uint64_t each =
-            field->kind == SKN_FIELD_str ? 1 : item_bytes[field->kind];
+        uint64_t each = field->kind == SKN_FIELD_str
+                            ? 1
+                            : skn_field_item_bytes(field->kind);
         if (each > 0 && field->max > CREDIT_BYTES)
             return CREDIT_MIN;
         most_bytes += each * field->max;

@@ -61,9 +61,12 @@ test-all: deps ## every test, the long ones among them
 bench: deps ## every benchmark of bench/, and of messages, as text
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/skein bench flow
+	@[ -d $(BUILD)/bench-run ] || $(BUILD)/skein train configs/wnhyp.yaml \
+	    -o train.epochs=1 -o checkpoint.path=$(BUILD)/bench-run >/dev/null
 	@for bench in $(BUILD)/bench/bench_*; do \
-	    [ ! -x $$bench ] || $$bench || exit 1; done
-
+	    case $$bench in *_batcher) run=$(BUILD)/bench-run ;; *) run= ;; \
+	    esac; \
+	    [ ! -x $$bench ] || $$bench $$run || exit 1; done
 
 billion: deps ## more than 10^9 parameters over four nodes on thin links
 	@$(MAKE) --no-print-directory build ONLY=skein

@@ -20,6 +20,7 @@
 #include "formats/folder/folder_lock.h"
 #include "formats/dataset/xmc.h"
 #include "tests/support/storage_runs.h"
+#include "tests/support/settle.h"
 
 /* --- subjects: data files ------------------------------------------------- */
 
@@ -323,13 +324,13 @@ try_one(const subject_t *subject, fault_kind_t kind, uint64_t n, int code,
     place_make(&place);
     if (subject->prepare)
         subject->prepare(&place);
-    size_t descriptors = faults_descriptors_open();
+    size_t descriptors = settle_entries(SETTLE_DESCRIPTORS);
     faults_arm(kind, n, code, forever);
     skn_status_t status = subject->act(&place, &error);
     (void)faults_disarm();
     bool hit = faults_hit() > 0;
     const char *name = faults_hit_name();
-    cr_expect_eq(faults_descriptors_open(), descriptors,
+    cr_expect_eq(settle_entries(SETTLE_DESCRIPTORS), descriptors,
                  "%s: a descriptor stays open after %s %u", subject->name, name,
                  (unsigned)n);
     cr_expect_eq(faults_blocks_live(), 0u, "%s: memory is kept after %s %u",

@@ -82,18 +82,6 @@ faults_blocks_live(void)
     return block_count;
 }
 
-size_t
-faults_descriptors_open(void)
-{
-    DIR *list = opendir("/proc/self/fd");
-    size_t count = 0;
-    while (list && readdir(list))
-        count++;
-    if (list)
-        (void)closedir(list);
-    return count - 3; /* ".", ".." and the list's own */
-}
-
 /* Whether this call is the one that fails; errno is set then. */
 static bool
 fails(fault_kind_t kind, const char *name)

@@ -34,7 +34,5 @@ const char *faults_hit_name(void);
 
 /* Blocks that our code took since the last arm and has not given back. */
 size_t faults_blocks_live(void);
-/* Descriptors of this process that are open. */
-size_t faults_descriptors_open(void);
 
 #endif

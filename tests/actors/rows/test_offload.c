@@ -13,6 +13,7 @@
 #include "actors/rows/offload.h"
 #include "actors/rows/optimizer.h"
 #include "tests/support/faults.h"
+#include "tests/support/settle.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
 
@@ -59,13 +60,13 @@ Test(offload, is_zero_can_be_written_and_has_no_name)
 {
     skn_offload_t offload;
     skn_error_t error = { 0 };
-    size_t before = faults_descriptors_open();
+    size_t before = settle_entries(SETTLE_DESCRIPTORS);
     cr_assert_eq(skn_offload_open(&offload, folder, BYTES, &error), SKN_OK,
                  "%s", error.text);
     cr_expect_eq(offload.bytes, BYTES);
     cr_expect(is_zero(&offload));
     cr_expect_eq(names_in_folder(), 0);
-    cr_expect_eq(faults_descriptors_open(), before + 1);
+    cr_expect_eq(settle_entries(SETTLE_DESCRIPTORS), before + 1);
     skn_offload_expect(offload.at + 5000, 1);
     skn_offload_walk(&offload, true);
     memset(offload.at, 0xab, BYTES);
@@ -78,7 +79,7 @@ Test(offload, is_zero_can_be_written_and_has_no_name)
         cr_assert_eq(offload.at[k], 0xab);
     cr_expect_eq(skn_offload_check(&offload, &error), SKN_OK, "%s", error.text);
     skn_offload_close(&offload);
-    cr_expect_eq(faults_descriptors_open(), before);
+    cr_expect_eq(settle_entries(SETTLE_DESCRIPTORS), before);
     cr_expect_eq(skn_offload_check(&offload, &error), SKN_OK, "there is none");
     cr_expect_null(offload.at);
     skn_offload_close(&offload); /* twice is once */
@@ -181,7 +182,7 @@ Test(offload, a_refused_call_is_a_sentence_and_keeps_nothing)
     } refusals[] = { { EACCES, SKN_NO_PERMISSION },
                      { ENOSPC, SKN_STORAGE },
                      { ENOMEM, SKN_NO_MEMORY } };
-    size_t before = faults_descriptors_open();
+    size_t before = settle_entries(SETTLE_DESCRIPTORS);
     for (size_t k = 0; k < sizeof(refusals) / sizeof(refusals[0]); k++) {
         skn_offload_t offload;
         skn_error_t error = { 0 };
@@ -193,7 +194,7 @@ Test(offload, a_refused_call_is_a_sentence_and_keeps_nothing)
         cr_expect_eq(status == SKN_OK, error.text[0] == '\0');
         cr_expect_eq(status == SKN_OK, offload.at != NULL);
         skn_offload_close(&offload);
-        cr_expect_eq(faults_descriptors_open(), before);
+        cr_expect_eq(settle_entries(SETTLE_DESCRIPTORS), before);
         cr_expect_eq(names_in_folder(), 0);
     }
 }

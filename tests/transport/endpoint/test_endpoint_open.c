@@ -14,6 +14,7 @@
 
 #include "tests/support/endpoint_fixture.h"
 #include "tests/support/faults.h"
+#include "tests/support/settle.h"
 #include "transport/socket/authenticator.h"
 
 TestSuite(endpoint_open, .timeout = 60);
@@ -290,7 +291,7 @@ fail_one_by_one(fault_kind_t kind, int code)
 {
     skn_endpoint_t *endpoint = skn_endpoint_open(&options, &error);
     skn_endpoint_close(&endpoint); /* libraries take what they keep */
-    size_t descriptors = faults_descriptors_open();
+    size_t descriptors = settle_entries(SETTLE_DESCRIPTORS);
     for (uint64_t n = 1;; n++) {
         error = (skn_error_t){ 0 };
         faults_arm(kind, n, code, false);
@@ -305,7 +306,8 @@ fail_one_by_one(fault_kind_t kind, int code)
         faults_pause(false);
         cr_expect_eq(faults_blocks_live(), 0, "call %lu", n);
         (void)faults_disarm();
-        cr_expect_eq(faults_descriptors_open(), descriptors, "call %lu", n);
+        cr_expect_eq(settle_entries(SETTLE_DESCRIPTORS), descriptors,
+                     "call %lu", n);
         if (!hit)
             break;
     }

@@ -88,7 +88,8 @@ now(void)
                             seconds_of(usage.ru_stime) };
 }
 
-/* What POINTS_MEASURED points take on all threads; *error if one fails. */
+/* The time of POINTS_MEASURED points on all threads; fills *error if one
+ * fails. */
 static seconds_t
 measure(skn_batcher_t *batcher, uint32_t points, skn_error_t *error)
 {

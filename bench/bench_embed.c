@@ -400,7 +400,7 @@ static const way_t ways[] = {
 };
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
-/* What is measured, and how good a port has to be beside PAIRs. */
+/* The measures, as JSON and tables name them. */
 static const struct {
     const char *name, *unit;
 } measures[] = { { "p50_us", "us" },

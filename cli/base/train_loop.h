@@ -19,8 +19,9 @@ typedef struct cli_train_loop {
     /* Called with what is known of the run, whenever that may have changed. */
     void (*note)(void *job, const skn_training_info_t *info);
     void *job;
-    /* What `note` has kept, for the command that resumes a run: its folder,
-     * whether that command does not name it, and whether it has begun. */
+    /* The notes for the command that resumes a run, as `note` keeps them: the
+     * run's folder, whether that command does not name it, and whether the run
+     * has begun. */
     const char *run_path;
     const volatile bool *is_unnamed, *begun;
     volatile bool *stopped; /* set to true: it was asked to stop before it was

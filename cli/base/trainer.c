@@ -15,7 +15,7 @@
 /* The interval at which the bar is redrawn. */
 #define PROGRESS_MS 200
 
-/* What survives a death of the worker. */
+/* The state that a dead worker leaves to the next one. */
 typedef struct job {
     const cli_training_t *training;
     char run_path[SKN_TEXT_MAX]; /* "": not known yet */

@@ -74,7 +74,7 @@ read_lines(zsock_t *pipe, void *argument)
     skn_port_finish(in);
 }
 
-/* What the loop calls when the port has something: -1 ends the loop. */
+/* Called by the loop when the port is readable; -1 ends the loop. */
 static int
 on_counts(zloop_t *loop, zmq_pollitem_t *item, void *port)
 {

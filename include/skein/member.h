@@ -107,8 +107,8 @@ typedef struct skn_coordinator_info {
                          * event that says so */
 } skn_coordinator_info_t;
 
-/* What is known by now. The texts live as long as the coordinator. SKN_USAGE
- * for struct_bytes that no version of Skein had. */
+/* Describes the run as it stands. The texts live as long as the coordinator.
+ * SKN_USAGE for struct_bytes that no version of Skein had. */
 SKN_API skn_status_t skn_coordinator_info(skn_coordinator_t *coordinator,
                                           skn_coordinator_info_t *info,
                                           skn_error_t *error);

@@ -7,7 +7,7 @@
  *     skn_port_t *in = skn_topology_port(topology, "in", &error);
  *     skn_port_t *out = skn_topology_port(topology, "out", &error);
  *     status = skn_port_send(in, &number_schema, &number, &error);
- *     ... skn_port_fd(out) is readable ...
+ *     (the loop reports that skn_port_fd(out) is readable)
  *     while ((message = skn_port_take(out, &schema, &error)))
  *         use(message), skn_message_drop(message);
  *     skn_port_finish(in);

@@ -68,7 +68,7 @@ typedef struct skn_predictor_info {
     uint64_t ranker_weights;
 } skn_predictor_info_t;
 
-/* What is known of the model; NULL for a NULL. Any number of threads. */
+/* Describes the model; NULL for a NULL. Any number of threads. */
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
 
@@ -133,10 +133,10 @@ SKN_API uint64_t skn_predictor_unknown(const skn_predictor_t *predictor,
  * thread may use the predictor meanwhile. */
 SKN_API void skn_predictor_strict(skn_predictor_t *predictor, bool strict);
 
-/* Where the threads of a service find its current predictor, and where a reload
- * puts the next one. SKN_ZERO is an empty slot. Caller's memory, which the two
- * functions alone touch; an empty slot needs no cleaning up. A child made by
- * fork() has a slot of its own with the same predictor. */
+/* Holds the current predictor of a service: its threads acquire it here, and a
+ * reload stores the next one. SKN_ZERO is an empty slot. Caller's memory, which
+ * the two functions alone touch; an empty slot needs no cleaning up. A child
+ * made by fork() has a slot of its own with the same predictor. */
 typedef struct skn_predictor_slot {
     skn_predictor_t *current;
 } skn_predictor_slot_t;

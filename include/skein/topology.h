@@ -137,9 +137,9 @@ SKN_API skn_status_t skn_topology_wait(skn_topology_t *topology,
 SKN_API skn_status_t skn_topology_wait_for(skn_topology_t *topology,
                                            int timeout_ms, skn_error_t *error);
 
-/* What an actor does at this moment, and what it has done. The library fills
- * it: members may be added at the end within one SONAME, and one is there if it
- * ends within struct_bytes. Counters never decrease. */
+/* The present activity of an actor, and the counts of its work so far. The
+ * library fills it: members may be added at the end within one SONAME, and one
+ * is there if it ends within struct_bytes. Counters never decrease. */
 typedef struct skn_actor_info {
     size_t struct_bytes;
     const char *name, *kind;

@@ -179,8 +179,8 @@ typedef struct skn_training_info {
     const skn_training_idle_t *idle; /* NULL until the config is read */
 } skn_training_info_t;
 
-/* What is known of the training by now. The texts live as long as it. SKN_USAGE
- * for struct_bytes that no version of Skein had. */
+/* Describes the training as it stands. The texts live as long as the training.
+ * SKN_USAGE for struct_bytes that no version of Skein had. */
 SKN_API skn_status_t skn_training_info(const skn_training_t *training,
                                        skn_training_info_t *info,
                                        skn_error_t *error);

@@ -22,7 +22,7 @@ check "wordcount is under 100 lines with its topology" \
 check "train.c has at most 60 lines" test "$(lines train.c)" -le 60
 head -c 20000 "$root/LICENSE" >text.txt
 ln -s "$work/prefix/share/skein/data/wnhyp/train.txt.zst" .
-# What service.c is asked, and the answers of the command.
+# The requests to service.c, and the answers of the command.
 tiny_model
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests

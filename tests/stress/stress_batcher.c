@@ -101,7 +101,7 @@ open_model(const trained_fixture_t *fixture)
     return predictor;
 }
 
-/* What each model answers to each point. */
+/* Records the answers of each model to each point. */
 static void
 prepare(const trained_fixture_t fixtures[2])
 {

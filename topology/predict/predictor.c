@@ -132,7 +132,7 @@ skn_predictor_close(skn_predictor_t **predictor)
     if (!own)
         return;
     *predictor = NULL;
-    /* What other threads read of it, they have read before it is freed. */
+    /* Reads by other threads come before it is freed. */
     if (atomic_fetch_sub_explicit(&own->references, 1, memory_order_acq_rel) >
         1)
         return;

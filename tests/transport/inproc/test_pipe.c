@@ -273,7 +273,7 @@ Test(pipe, every_value_of_a_parcel_survives)
 
 /* --- lots ----------------------------------------------------------------- */
 
-/* What is held and what is put arrive in one order, however many there are. */
+/* Held parcels and others arrive in the order of the calls. */
 Test(pipe, held_parcels_arrive_in_order_with_those_that_are_put)
 {
     skn_inbox_t *inbox = skn_inbox_open("inproc://held", &error);

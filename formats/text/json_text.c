@@ -132,32 +132,3 @@ skn_json_read(const char *text)
     skn_text_leave(before);
     return value;
 }
-
-bool
-skn_json_u64(const json_t *object, const char *key, uint64_t *value)
-{
-    const json_t *number = json_object_get(object, key);
-    if (!json_is_integer(number) || json_integer_value(number) < 0)
-        return false;
-    *value = (uint64_t)json_integer_value(number);
-    return true;
-}
-
-const char *
-skn_json_string(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-const char *
-skn_json_word(const json_t *object, const char *key)
-{
-    const char *text = skn_json_string(object, key);
-    return text ? text : "";
-}
-
-double
-skn_json_number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}

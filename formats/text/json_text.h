@@ -43,13 +43,37 @@ json_t *skn_json_object_parse(const char *path, const char *bytes,
 char *skn_json_write(const json_t *value, size_t flags);
 json_t *skn_json_read(const char *text);
 /* False when `key` is missing or not an integer from 0 up. */
-bool skn_json_u64(const json_t *object, const char *key, uint64_t *value);
+static inline bool
+skn_json_u64(const json_t *object, const char *key, uint64_t *value)
+{
+    const json_t *number = json_object_get(object, key);
+    if (!json_is_integer(number) || json_integer_value(number) < 0)
+        return false;
+    *value = (uint64_t)json_integer_value(number);
+    return true;
+}
+
 /* The string at `key`, alive as long as `object`; NULL when there is none. */
-const char *skn_json_string(const json_t *object, const char *key);
+static inline const char *
+skn_json_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
 /* The same; "" when there is none. */
-const char *skn_json_word(const json_t *object, const char *key);
+static inline const char *
+skn_json_word(const json_t *object, const char *key)
+{
+    const char *text = skn_json_string(object, key);
+    return text ? text : "";
+}
+
 /* The number at `key`; 0 when there is none. */
-double skn_json_number(const json_t *object, const char *key);
+static inline double
+skn_json_number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
 
 /* XXH3-128 of `bytes`, in text. */
 void skn_hash_text(const void *bytes, size_t byte_count,

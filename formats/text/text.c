@@ -90,25 +90,6 @@ skn_text_real(const char *text, char **end)
 }
 
 bool
-skn_text_is_digit(char byte)
-{
-    return byte >= '0' && byte <= '9';
-}
-
-char
-skn_text_lower(char byte)
-{
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
-}
-
-bool
-skn_text_is_letter(char byte)
-{
-    char lower = skn_text_lower(byte);
-    return lower >= 'a' && lower <= 'z';
-}
-
-bool
 skn_text_same_word(const char *one, const char *other)
 {
     while (*one && skn_text_lower(*one) == skn_text_lower(*other)) {

@@ -18,9 +18,25 @@ void skn_text_leave(locale_t before);
 
 /* isalpha() and its relatives depend on the host's locale, in which bytes above
  * 127 may be letters, and `I` may not be the capital of `i`. */
-bool skn_text_is_letter(char byte);
-bool skn_text_is_digit(char byte);
-char skn_text_lower(char byte);
+static inline bool
+skn_text_is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static inline char
+skn_text_lower(char byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+}
+
+static inline bool
+skn_text_is_letter(char byte)
+{
+    char lower = skn_text_lower(byte);
+    return lower >= 'a' && lower <= 'z';
+}
+
 /* Whether two texts are equal except for the case of ASCII letters. */
 bool skn_text_same_word(const char *one, const char *other);
 /* The length of the UTF-8 character at `at`, which is before `end`; 0 if there

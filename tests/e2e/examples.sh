@@ -100,6 +100,15 @@ for language in c11 cxx17; do
     check_equal "$language: and answers as the command does" \
         "$(sort -n served)" "$(cat "$work/answers")"
 
+    check "$language: model.c builds" example skein model.c -o model
+    check "$language: it opens the run" ./model "$work/run"
+    ./model "$work/run" >holds
+    check_equal "$language:   and lists its checkpoints" \
+        "$(grep -c '^batch-[0-9]*$' holds)" \
+        "$(($(cd "$work/run" && ls -d batch-* | wc -l) - 1))"
+    check_match "$language:   and its tensors" \
+        '^hidden.weight: 6400 numbers$' holds
+
     check "$language: train.c builds" example skein train.c -o train
     check "$language: it trains" timeout 120 ./train
     events='"event":"(start|checkpoint|stopped|resume|done)|^label'
@@ -107,6 +116,6 @@ for language in c11 cxx17; do
         "$(grep -Eo "$events" "$work/.check" | uniq | cut -d'"' -f4 |
             tr '\n' ' ')" \
         "start checkpoint stopped resume start checkpoint done label "
-    rm -rf ping_pong host ports service wordcount/wordcount.so train run
+    rm -rf ping_pong host ports service model wordcount/wordcount.so train run
 done
 finish

@@ -3,7 +3,7 @@
 # that holds theirs, or from any of them; and a run whose networks are not
 # joined yet is one, too.
 #
-# Covers cli/checkpoint_inventory.c, cli/combinations.c,
+# Covers topology/run/checkpoint_inventory.c, cli/combinations.c,
 # topology/run/trained_find.c, topology/run/trained_missing.c,
 # topology/run/resume.c, formats/checkpoint/node_folders.c,
 # formats/checkpoint/checkpoint_find.c and

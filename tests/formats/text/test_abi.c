@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/text/abi.h"
+#include "skein/inspection.h"
 #include "skein/predictor.h"
 #include "skein/topology.h"
 #include "skein/version.h"
@@ -35,13 +36,18 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_bytes_t, 16)                                                         \
     S(skn_error_t, 772)                                                        \
     S(skn_clock_t, 48)                                                         \
-    S(skn_points_t, 32)
+    S(skn_points_t, 32)                                                        \
+    S(skn_inspection_folder_t, 16)                                             \
+    S(skn_inspection_piece_t, 40)
 /* These begin with their size and may grow at the end. They never become
  * smaller, and a new member may not hide in the padding at the end: its size is
  * how the library knows that it is there. */
 #define SIZED(S)                                                               \
     S(skn_kind_t, 152)                                                         \
     S(skn_start_options_t, 104)                                                \
+    S(skn_inspection_info_t, 176)                                              \
+    S(skn_inspection_checkpoint_t, 64)                                         \
+    S(skn_inspection_tensor_t, 64)                                             \
     S(skn_predictor_info_t, 96)                                                \
     S(skn_actor_info_t, 136)
 

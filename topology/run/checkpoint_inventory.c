@@ -1,7 +1,7 @@
 /* checkpoint_inventory.c - lists the checkpoints in the folders of a run's
  * nodes.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/checkpoint_inventory.h"
+#include "topology/run/checkpoint_inventory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ newest_first(const void *left, const void *right)
 
 /* Adds the names of the checkpoints in folder `k`, whether sound or not. */
 static skn_status_t
-add_names(cli_checkpoint_inventory_t *all, size_t k, skn_error_t *error)
+add_names(skn_inventory_t *all, size_t k, skn_error_t *error)
 {
     skn_batch_id_t *list = NULL;
     size_t count = 0;
@@ -50,7 +50,7 @@ add_names(cli_checkpoint_inventory_t *all, size_t k, skn_error_t *error)
 }
 
 static void
-sort(cli_checkpoint_inventory_t *all)
+sort(skn_inventory_t *all)
 {
     size_t kept = 0;
     if (all->count > 1)
@@ -62,12 +62,12 @@ sort(cli_checkpoint_inventory_t *all)
 }
 
 skn_status_t
-cli_inventory_open_all(cli_checkpoint_inventory_t *all,
-                       const skn_trained_place_t *place, skn_error_t *error)
+skn_inventory_open_all(skn_inventory_t *all, const skn_trained_place_t *place,
+                       skn_error_t *error)
 {
     const char *own = skn_run_folder_path(place->run);
     const skn_node_folders_t *nodes = &place->nodes;
-    *all = (cli_checkpoint_inventory_t){ 0 };
+    *all = (skn_inventory_t){ 0 };
     all->folder = calloc(nodes->count + 1, sizeof(*all->folder));
     all->held = calloc(nodes->count + 1, sizeof(*all->held));
     all->held_count = calloc(nodes->count + 1, sizeof(*all->held_count));
@@ -92,7 +92,7 @@ cli_inventory_open_all(cli_checkpoint_inventory_t *all,
 }
 
 void
-cli_inventory_close(cli_checkpoint_inventory_t *all)
+skn_inventory_close(skn_inventory_t *all)
 {
     for (size_t k = 0; k < all->folder_count; k++)
         skn_held_free(&all->held[k], all->held_count[k]);
@@ -100,11 +100,11 @@ cli_inventory_close(cli_checkpoint_inventory_t *all)
     free(all->held);
     free(all->held_count);
     free(all->id);
-    *all = (cli_checkpoint_inventory_t){ 0 };
+    *all = (skn_inventory_t){ 0 };
 }
 
 bool
-cli_inventory_names(const cli_checkpoint_inventory_t *all, const char *link,
+skn_inventory_names(const skn_inventory_t *all, const char *link,
                     const skn_batch_id_t *id)
 {
     for (size_t k = 0; k < all->folder_count; k++) {
@@ -122,8 +122,8 @@ cli_inventory_names(const cli_checkpoint_inventory_t *all, const char *link,
 
 /* The path of the checkpoint in folder `k`. */
 static void
-path_of(const cli_checkpoint_inventory_t *all, size_t k,
-        const skn_batch_id_t *id, char path[SKN_TEXT_MAX + 64])
+path_of(const skn_inventory_t *all, size_t k, const skn_batch_id_t *id,
+        char path[SKN_TEXT_MAX + 64])
 {
     char name[SKN_BATCH_NAME_BYTES];
     skn_batch_name(id->batch, id->generation, name);
@@ -131,9 +131,8 @@ path_of(const cli_checkpoint_inventory_t *all, size_t k,
 }
 
 skn_checkpoint_t *
-cli_inventory_open(const cli_checkpoint_inventory_t *all,
-                   const skn_batch_id_t *id, skn_verify_t verify,
-                   skn_error_t *error)
+skn_inventory_open(const skn_inventory_t *all, const skn_batch_id_t *id,
+                   skn_verify_t verify, skn_error_t *error)
 {
     skn_checkpoint_t *checkpoint = NULL;
     for (size_t k = 0; k < all->folder_count && !checkpoint; k++) {
@@ -146,7 +145,7 @@ cli_inventory_open(const cli_checkpoint_inventory_t *all,
 }
 
 bool
-cli_inventory_prove(const cli_checkpoint_inventory_t *all, size_t k,
+skn_inventory_prove(const skn_inventory_t *all, size_t k,
                     const skn_batch_id_t *id, bool *whole, skn_error_t *error)
 {
     char path[SKN_TEXT_MAX + 64];
@@ -171,8 +170,8 @@ cli_inventory_prove(const cli_checkpoint_inventory_t *all, size_t k,
 
 /* Counts the checkpoint's files in folder `k`; false: it has none of it. */
 static bool
-count_files(const cli_checkpoint_inventory_t *all, size_t k,
-            const skn_batch_id_t *id, size_t *here, size_t *count)
+count_files(const skn_inventory_t *all, size_t k, const skn_batch_id_t *id,
+            size_t *here, size_t *count)
 {
     for (size_t h = 0; h < all->held_count[k]; h++) {
         const skn_held_t *held = &all->held[k][h];
@@ -187,44 +186,17 @@ count_files(const cli_checkpoint_inventory_t *all, size_t k,
     return false;
 }
 
-static const char *
-name_of(const char *path)
+size_t
+skn_inventory_folders(const skn_inventory_t *all, const skn_batch_id_t *id,
+                      skn_inspection_folder_t *folder, size_t *file_count)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-void
-cli_inventory_print(const cli_checkpoint_inventory_t *all,
-                    const skn_batch_id_t *id)
-{
-    bool any = false;
+    size_t count = 0;
+    *file_count = 0;
     for (size_t k = 0; k < all->folder_count; k++) {
-        size_t here, count;
-        if (!count_files(all, k, id, &here, &count))
+        if (!count_files(all, k, id, &folder[count].file_count, file_count))
             continue;
-        (void)printf(any ? ", %s %zu" : "  %s %zu", name_of(all->folder[k]),
-                     here);
-        if (!any)
-            (void)printf(" of %zu files", count);
-        any = true;
+        const char *slash = strrchr(all->folder[k], '/');
+        folder[count++].name = slash ? slash + 1 : all->folder[k];
     }
-}
-
-void
-cli_inventory_write(const cli_checkpoint_inventory_t *all,
-                    const skn_batch_id_t *id, skn_json_text_t *text)
-{
-    size_t here, count = 0;
-    bool any = false;
-    skn_json_text_add(text, ",\"folders\":[");
-    for (size_t k = 0; k < all->folder_count; k++) {
-        if (!count_files(all, k, id, &here, &count))
-            continue;
-        skn_json_text_add(text, any ? ",{\"folder\":" : "{\"folder\":");
-        skn_json_text_add_string(text, name_of(all->folder[k]));
-        skn_json_text_add(text, ",\"files\":%zu}", here);
-        any = true;
-    }
-    skn_json_text_add(text, "],\"files\":%zu", count);
+    return count;
 }

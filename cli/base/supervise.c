@@ -40,10 +40,10 @@ take_news(cli_stop_t *stop, const cli_parent_work_t *parent)
  * parent; *wish becomes its last one. Returns the wait status. */
 static int
 watch(pid_t worker, cli_stop_t *stop, const cli_parent_work_t *parent,
-      cli_yielding_wish_t *wish)
+      skn_yielding_wish_t *wish)
 {
     int status = 0;
-    *wish = CLI_YIELDING_STAY;
+    *wish = SKN_YIELDING_STAY;
     for (;;) {
         cli_stop_news_t news = take_news(stop, parent);
         if (news == CLI_STOP_AT_ONCE)
@@ -52,18 +52,18 @@ watch(pid_t worker, cli_stop_t *stop, const cli_parent_work_t *parent,
             (void)kill(worker, cli_stop_word());
         if (parent && news != CLI_STOP_NOTHING) {
             parent->hurry(parent->state);
-            *wish = CLI_YIELDING_STAY; /* a signal replaces its wish */
+            *wish = SKN_YIELDING_STAY; /* a signal replaces its wish */
         }
         if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
         if (!parent || stop->asked_by)
             continue;
-        cli_yielding_wish_t now = parent->step(parent->state, worker);
-        if (now == CLI_YIELDING_STAY || *wish == CLI_YIELDING_LEAVE ||
+        skn_yielding_wish_t now = parent->step(parent->state, worker);
+        if (now == SKN_YIELDING_STAY || *wish == SKN_YIELDING_LEAVE ||
             now == *wish ||
-            (now == CLI_YIELDING_GIVE_MEMORY && !parent->gives_memory))
+            (now == SKN_YIELDING_GIVE_MEMORY && !parent->gives_memory))
             continue;
-        if (*wish == CLI_YIELDING_STAY) {
+        if (*wish == SKN_YIELDING_STAY) {
             (void)kill(worker, cli_stop_word());
             parent->hurry(parent->state);
         }
@@ -80,11 +80,11 @@ wait_for_memory(cli_stop_t *stop, const cli_parent_work_t *parent)
         if (take_news(stop, parent) != CLI_STOP_NOTHING)
             return false;
         switch (parent->step(parent->state, 0)) {
-        case CLI_YIELDING_STAY:
+        case SKN_YIELDING_STAY:
             return true;
-        case CLI_YIELDING_LEAVE:
+        case SKN_YIELDING_LEAVE:
             return false;
-        case CLI_YIELDING_GIVE_MEMORY:
+        case SKN_YIELDING_GIVE_MEMORY:
             break;
         }
     }
@@ -94,14 +94,14 @@ wait_for_memory(cli_stop_t *stop, const cli_parent_work_t *parent)
  * memory, before its run was done. */
 static bool
 goes_on(cli_stop_t *stop, const cli_parent_work_t *parent,
-        cli_yielding_wish_t wish, int status)
+        skn_yielding_wish_t wish, int status)
 {
     bool early = WIFSIGNALED(status)
                      ? WTERMSIG(status) == cli_stop_word()
                      : WEXITSTATUS(status) == 0 && parent && *parent->stopped;
     if (parent)
         (void)parent->step(parent->state, 0);
-    return wish == CLI_YIELDING_GIVE_MEMORY && early &&
+    return wish == SKN_YIELDING_GIVE_MEMORY && early &&
            wait_for_memory(stop, parent);
 }
 
@@ -250,7 +250,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
        const volatile bool *begun, const cli_parent_work_t *parent,
        cli_stop_t *stop, int note)
 {
-    cli_yielding_wish_t wish;
+    skn_yielding_wish_t wish;
     time_t when[WORKER_RESTARTS_MAX] = { 0 };
     int restart_count = 0;
     const volatile bool *end_mark = cli_worker_end_mark();

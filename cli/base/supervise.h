@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "cli/base/yielding.h"
+#include "cli/base/worker_yielding.h"
 #include "cli/base/verb.h"
 
 /* The work of a worker; `attempt` is 0 the first time. Returns an exit code. */
@@ -22,7 +22,7 @@ typedef struct cli_parent_work {
     /* Returns its wish for the worker; `worker` is 0 while there is none. A
      * request for a clean end is forwarded once; a worker that was stopped for
      * its memory is restarted when the request is withdrawn. */
-    cli_yielding_wish_t (*step)(void *state, pid_t worker);
+    skn_yielding_wish_t (*step)(void *state, pid_t worker);
     /* Called when the worker was asked to end; it may be halted. */
     void (*hurry)(void *state);
     void *state;

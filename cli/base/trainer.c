@@ -130,13 +130,13 @@ work(const cli_call_t *call, void *shared, int attempt)
 
 /* --- the parent ----------------------------------------------------------- */
 
-static cli_yielding_wish_t
+static skn_yielding_wish_t
 look(void *state, pid_t worker)
 {
     yielding_t *yielding_state = state;
     skn_error_t error = { 0 };
     if (!yielding_state->job->yielding_known)
-        return CLI_YIELDING_STAY;
+        return SKN_YIELDING_STAY;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (!yielding_state->yielding && !yielding_state->tried) {
         yielding_state->tried = true;
@@ -148,7 +148,7 @@ look(void *state, pid_t worker)
     }
     return yielding_state->yielding
                ? cli_yielding_step(yielding_state->yielding, worker)
-               : CLI_YIELDING_STAY;
+               : SKN_YIELDING_STAY;
 }
 
 static void

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "cli/base/yielding.h"
+#include "cli/base/worker_yielding.h"
 #include "cli/base/process.h"
 #include "topology/idle/idle_policy.h"
 #include "transport/socket/clock.h"
@@ -29,13 +29,13 @@ wait_for_memory(cli_yielding_t *yielding, cli_stop_t *stop, bool leash)
         if (cli_stop_take(stop) != CLI_STOP_NOTHING ||
             (polled[1].revents && cli_leash_is_gone()))
             return false;
-        cli_yielding_wish_t wish = cli_yielding_step(yielding, 0);
-        if (wish == CLI_YIELDING_LEAVE)
+        skn_yielding_wish_t wish = cli_yielding_step(yielding, 0);
+        if (wish == SKN_YIELDING_LEAVE)
             return false;
-        if (wish == CLI_YIELDING_STAY &&
+        if (wish == SKN_YIELDING_STAY &&
             (wanted || skn_monotonic_ns() - begun_ns >= SKN_IDLE_RESUME_NS))
             return true;
-        wanted = wanted || wish == CLI_YIELDING_GIVE_MEMORY;
+        wanted = wanted || wish == SKN_YIELDING_GIVE_MEMORY;
     }
 }
 

@@ -116,6 +116,17 @@ for language in c11 cxx17; do
         "$(grep -Eo "$events" "$work/.check" | uniq | cut -d'"' -f4 |
             tr '\n' ' ')" \
         "start checkpoint stopped resume start checkpoint done label "
-    rm -rf ping_pong host ports service model wordcount/wordcount.so train run
+
+    check "$language: yielding.c builds" example skein yielding.c -o yielding
+    check_code 7 "$language: a command gives way" ./yielding sh -c 'exit 7'
+    check_match "$language:   in a session of its own" \
+        '"action":"begin","way":"' "$work/.check"
+    touch leave
+    check_code 1 "$language:   and ends on a notice" ./yielding sleep 10000
+    check_equal "$language:   which is reported" \
+        "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
+            cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
+    rm -rf ping_pong host ports service model wordcount/wordcount.so train \
+        run yielding leave
 done
 finish

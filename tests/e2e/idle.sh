@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # idle.sh - a run gives way to others on its machine, and learns the same.
 #
-# Covers cli/base/yielding.c, cli/base/notice.c, cli/base/supervise.c and
-# cli/base/trainer.c. Spinners stand for the owner's work; what no test can do
-# to a machine (its memory, its battery) comes from a false /proc and /sys,
-# which SKEIN_IDLE_ROOT names. On a machine that is busy all the time a polite
-# run hardly moves: only two short ones are waited for.
+# Covers cli/base/worker_yielding.c, topology/yielding/notice.c,
+# cli/base/supervise.c and cli/base/trainer.c. Spinners stand for the owner's
+# work; what no test can do to a machine (its memory, its battery) comes from a
+# false /proc and /sys, which SKEIN_IDLE_ROOT names. On a machine
+# that is busy all the time a polite run hardly moves: only two short ones are
+# waited for.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

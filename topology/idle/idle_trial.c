@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -86,7 +87,8 @@ trial_cpu(void)
 }
 
 /* Makes both processes wait at the gate, in their own sessions; the guest gives
- * way. */
+ * way. They never run the signal handlers of this process, and call nothing
+ * that another thread of it may have locked. */
 static skn_status_t
 run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
     skn_error_t *error)
@@ -94,6 +96,9 @@ run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
     int cpu = trial_cpu(), code = 0;
     pid_t parent = getpid();
     skn_status_t status = SKN_OK;
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int who = OWNER; who <= GUEST; who++) {
         child[who] = cpu < 0 ? -1 : fork();
         if (child[who] == 0)
@@ -103,6 +108,7 @@ run(const skn_idle_place_t *place, trial_t *trial, pid_t *child,
                               "cannot start a process to measure with: %s",
                               strerror(errno));
     }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* The guest is in its own session once it has called setsid. Until then it
      * shares ours, which must not be changed. */
     while (status == SKN_OK && getsid(child[GUEST]) == getsid(0) &&

@@ -18,8 +18,8 @@
 #define SKN_IDLE_TRIAL_SHARE_MAX 0.10
 
 /* The share of a core, 0 to 1, that a process which gives way like this takes
- * from a busy owner. Forks two processes and waits for them; the caller must
- * have one thread. SKN_UNAVAILABLE: it cannot be measured. */
+ * from a busy owner. Forks two processes, which take no signals, and waits for
+ * them by their numbers. SKN_UNAVAILABLE: it cannot be measured. */
 skn_status_t skn_idle_trial(const skn_idle_place_t *place, double *share,
                             skn_error_t *error);
 

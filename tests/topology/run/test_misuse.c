@@ -15,6 +15,7 @@
 #include "skein/topology.h"
 #include "skein/training.h"
 #include "skein/version.h"
+#include "skein/yielding.h"
 
 TestSuite(misuse, .timeout = 60);
 
@@ -265,6 +266,23 @@ train_with_nothing(void)
 }
 
 static bool
+yield_nothing(void)
+{
+    char line[8];
+    skn_yielding_t *none = NULL;
+    skn_yielding_options_t options = SKN_ZERO;
+    skn_yielding_destroy(NULL);
+    skn_yielding_destroy(&none);
+    skn_yielding_hurry(NULL);
+    skn_yielding_end(NULL);
+    return !skn_yielding_new(NULL, &error) && is_usage(error.status) &&
+           !skn_yielding_new(&options, &error) && is_usage(error.status) &&
+           is_usage(skn_yielding_begin(NULL, 1, &error)) &&
+           skn_yielding_step(NULL) == SKN_YIELDING_STAY &&
+           is_usage(skn_yielding_event(NULL, line, sizeof(line), &error));
+}
+
+static bool
 batch_with_nothing(void)
 {
     skn_predictor_slot_t slot = SKN_ZERO;
@@ -359,6 +377,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },
         { "skn_training_*", train_with_nothing },
+        { "skn_yielding_*", yield_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },
         { "skn_actor_*", actor_of_nothing },

@@ -1,6 +1,6 @@
 /* notice.c - polls a file or command for notice that the machine will go away.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/notice.h"
+#include "topology/yielding/notice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/base/process.h"
-
 extern char **environ;
 
 void
-cli_notice_init(cli_notice_t *notice, const char *file, const char *command,
+skn_notice_init(skn_notice_t *notice, const char *file, const char *command,
                 double every_s)
 {
     memset(notice, 0, sizeof(*notice));
@@ -65,31 +63,34 @@ start(const char *command)
 }
 
 static void
-end(cli_notice_t *notice)
+end(skn_notice_t *notice)
 {
     (void)kill(-notice->asked, SIGKILL);
-    cli_process_wait(notice->asked, NULL);
+    while (waitpid(notice->asked, NULL, 0) < 0 && errno == EINTR)
+        continue;
     notice->asked = 0;
 }
 
-/* Whether the running command has exited with 0. */
+/* Whether the running command has exited with 0. A host that ignores SIGCHLD
+ * never learns that. */
 static bool
-answered(cli_notice_t *notice, uint64_t now_ns)
+answered(skn_notice_t *notice, uint64_t now_ns)
 {
     int status = 0;
     if (notice->asked == 0)
         return false;
-    if (waitpid(notice->asked, &status, WNOHANG) == notice->asked) {
+    pid_t ended = waitpid(notice->asked, &status, WNOHANG);
+    if (ended != 0 && !(ended < 0 && errno == EINTR)) {
         notice->asked = 0;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    if (now_ns - notice->asked_ns >= CLI_NOTICE_ANSWER_NS)
+    if (now_ns - notice->asked_ns >= SKN_NOTICE_ANSWER_NS)
         end(notice);
     return false;
 }
 
 bool
-cli_notice_check(cli_notice_t *notice, uint64_t now_ns, const char **source)
+skn_notice_check(skn_notice_t *notice, uint64_t now_ns, const char **source)
 {
     if (answered(notice, now_ns)) {
         *source = "command";
@@ -111,7 +112,7 @@ cli_notice_check(cli_notice_t *notice, uint64_t now_ns, const char **source)
 }
 
 void
-cli_notice_fini(cli_notice_t *notice)
+skn_notice_fini(skn_notice_t *notice)
 {
     if (notice->asked > 0)
         end(notice);

@@ -4,32 +4,32 @@
  * are checked at an interval. The command runs in the background and is killed
  * if it hangs. One thread, which blocks SIGCHLD or tolerates it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_BASE_NOTICE_H
-#define CLI_BASE_NOTICE_H
+#ifndef TOPOLOGY_YIELDING_NOTICE_H
+#define TOPOLOGY_YIELDING_NOTICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* A command that runs longer than this is killed, which counts as no notice. */
-#define CLI_NOTICE_ANSWER_NS UINT64_C(20000000000)
+#define SKN_NOTICE_ANSWER_NS UINT64_C(20000000000)
 
 /* The texts belong to the caller and must live as long. */
-typedef struct cli_notice {
+typedef struct skn_notice {
     const char *file, *command; /* "": none */
     uint64_t every_ns;
     uint64_t next_ns, asked_ns; /* the next check; when the command began */
     pid_t asked;                /* the command, while it runs; or 0 */
     bool begun;
-} cli_notice_t;
+} skn_notice_t;
 
-void cli_notice_init(cli_notice_t *notice, const char *file,
+void skn_notice_init(skn_notice_t *notice, const char *file,
                      const char *command, double every_s);
 /* Whether there is a notice: then *source is "file" or "command". Never
  * waits. */
-bool cli_notice_check(cli_notice_t *notice, uint64_t now_ns,
+bool skn_notice_check(skn_notice_t *notice, uint64_t now_ns,
                       const char **source);
 /* Kills the command if it runs. */
-void cli_notice_fini(cli_notice_t *notice);
+void skn_notice_fini(skn_notice_t *notice);
 
 #endif

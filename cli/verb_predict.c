@@ -1,6 +1,5 @@
 /* verb_predict.c - skein predict: prints the best labels for each input line.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -8,16 +7,10 @@
 #include <string.h>
 
 #include "cli/index.h"
-#include "cli/base/lines.h"
-#include "cli/base/names.h"
 #include "cli/base/verbs.h"
-#include "formats/folder/folder.h"
-#include "formats/dataset/stream.h"
-#include "formats/dataset/xmc.h"
+#include "skein/points.h"
 #include "skein/predictor.h"
 
-/* The most lines that are ranked together: enough to make the products wide. */
-#define LINES_MAX 256u
 /* The refused lines that are reported one by one on standard error. */
 #define REFUSALS_SHOWN 10u
 #define LABELS_DEFAULT 5
@@ -25,32 +18,39 @@
 typedef struct predict {
     const cli_call_t *call;
     skn_predictor_t *predictor;
-    cli_lines_t *lines;
-    cli_names_t names;
+    skn_point_reader_t *reader;
+    skn_names_t *names; /* NULL: none were given */
     uint32_t k;
     double threshold;
     bool strict;
-    bool begun;         /* a point, or the header, has been read */
-    bool label_doubted; /* and said so, once */
-    skn_xmc_point_t point;
     uint64_t refused; /* refused lines */
-    skn_xmc_unknown_t unknown;
-    /* the points that wait for an answer */
-    size_t count, offset[LINES_MAX + 1], room;
-    uint64_t line[LINES_MAX];
-    uint32_t *feature;
-    float *value;
-    uint32_t label[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
-    float score[LINES_MAX * SKN_PREDICTOR_LABELS_MAX];
+    uint32_t label[SKN_READ_POINTS_MAX * SKN_PREDICTOR_LABELS_MAX];
+    float score[SKN_READ_POINTS_MAX * SKN_PREDICTOR_LABELS_MAX];
 } predict_t;
 
 /* --- answers ------------------------------------------------------------- */
 
+/* "" if it has none. */
+static const char *
+name_of(const predict_t *predict, uint32_t label)
+{
+    return predict->names && label < predict->names->count
+               ? predict->names->name[label]
+               : "";
+}
+
+static bool
+has_names(const predict_t *predict)
+{
+    return predict->names && predict->names->count > 0;
+}
+
 static void
 print_label(const predict_t *predict, uint32_t label)
 {
-    if (label < predict->names.count && predict->names.name[label][0])
-        (void)fputs(predict->names.name[label], stdout);
+    const char *name = name_of(predict, label);
+    if (name[0])
+        (void)fputs(name, stdout);
     else
         (void)printf("%u", label);
 }
@@ -65,14 +65,11 @@ print_json(const predict_t *predict, const uint32_t *label, const float *score,
     (void)fputs("],\"scores\":[", stdout);
     for (uint32_t r = 0; r < count; r++)
         (void)skn_text_print(stdout, "%s%.6g", r ? "," : "", (double)score[r]);
-    if (predict->names.count > 0) {
+    if (has_names(predict)) {
         (void)fputs("],\"names\":[", stdout);
         for (uint32_t r = 0; r < count; r++) {
             (void)fputs(r ? "," : "", stdout);
-            cli_json_string(label[r] < predict->names.count
-                                ? predict->names.name[label[r]]
-                                : "",
-                            stdout);
+            cli_json_string(name_of(predict, label[r]), stdout);
         }
     }
     (void)fputs("]}\n", stdout);
@@ -93,7 +90,7 @@ print_point(const predict_t *predict, size_t i)
     }
     /* Names may contain spaces, so a tab separates them. */
     for (uint32_t r = 0; r < count; r++) {
-        (void)fputs(r == 0 ? "" : predict->names.count ? "\t" : " ", stdout);
+        (void)fputs(r == 0 ? "" : has_names(predict) ? "\t" : " ", stdout);
         print_label(predict, label[r]);
         (void)skn_text_print(stdout, ":%.6g", (double)score[r]);
     }
@@ -102,10 +99,11 @@ print_point(const predict_t *predict, size_t i)
 
 /* --- lines without an answer --------------------------------------------- */
 
+/* A failure ends the answers without a sentence: cli_finish has it. */
 static skn_status_t
-flush(skn_error_t *error)
+flush(void)
 {
-    return skn_file_finish(stdout, "standard output", error);
+    return fflush(stdout) == 0 && !ferror(stdout) ? SKN_OK : SKN_STORAGE;
 }
 
 /* Prints the line for an input line without an answer, so that there is one
@@ -127,7 +125,7 @@ print_empty(const predict_t *predict, uint64_t line, const skn_error_t *why)
         (void)fputc(',', stdout);
     }
     (void)fputs("\"labels\":[],\"scores\":[]", stdout);
-    if (predict->names.count > 0)
+    if (has_names(predict))
         (void)fputs(",\"names\":[]", stdout);
     (void)fputs("}\n", stdout);
 }
@@ -154,263 +152,101 @@ refuse_line(predict_t *predict, uint64_t line, const skn_error_t *why,
 }
 
 static skn_status_t
-refuse_sums(predict_t *predict, size_t i, skn_error_t *error)
+refuse_sums(predict_t *predict, const skn_read_t *read, size_t i,
+            skn_error_t *error)
 {
     skn_error_t why = { 0 };
     (void)skn_fail(&why, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: its logits are not finite",
-                   cli_lines_name(predict->lines), predict->line[i]);
+                   "%s:%" PRIu64 ":1: its logits are not finite", read->name,
+                   read->line[i]);
     (void)skn_fail_hint(&why, SKN_BAD_DATA, "scale the values");
-    return refuse_line(predict, predict->line[i], &why, error);
+    return refuse_line(predict, read->line[i], &why, error);
 }
 
-/* Ranks and prints the points that wait. */
+/* Ranks the labels of the points, and prints them. */
 static skn_status_t
-answer(predict_t *predict, skn_error_t *error)
+answer(predict_t *predict, const skn_read_t *read, skn_error_t *error)
 {
-    skn_points_t points = { predict->count, predict->offset, predict->feature,
-                            predict->value };
-    if (predict->count == 0)
-        return SKN_OK;
     skn_error_t why = { 0 };
     skn_status_t status =
-        skn_predictor_best(predict->predictor, &points, predict->k,
+        skn_predictor_best(predict->predictor, &read->points, predict->k,
                            predict->label, predict->score, &why);
     if (status == SKN_BAD_DATA) /* some points are bad, as reported below */
         status = SKN_OK;
     else if (status != SKN_OK)
         *error = why;
-    for (size_t i = 0; i < predict->count && status == SKN_OK; i++) {
+    for (size_t i = 0; i < read->points.count && status == SKN_OK; i++) {
         if (isnan(predict->score[i * predict->k]))
-            status = refuse_sums(predict, i, error);
+            status = refuse_sums(predict, read, i, error);
         else
             print_point(predict, i);
     }
-    predict->count = 0;
-    return status == SKN_OK ? flush(error) : status;
+    return status;
 }
 
-/* --- lines --------------------------------------------------------------- */
-
-static skn_status_t
-read_point(predict_t *predict, const skn_xmc_line_t *line, skn_error_t *error)
-{
-    skn_xmc_bounds_t bounds = {
-        .expected_features =
-            skn_predictor_info(predict->predictor)->feature_count,
-        .expected_by = "the model",
-        .labels_optional = true,
-        .unknown_ignored = !predict->strict,
-    };
-    return skn_xmc_line_parse(line, &bounds, &predict->point, error);
-}
-
-/* Adds the point to those that wait. */
-static skn_status_t
-keep_point(predict_t *predict, skn_error_t *error)
-{
-    const skn_xmc_point_t *point = &predict->point;
-    size_t first = predict->count ? predict->offset[predict->count] : 0;
-    size_t end = first + point->feature_count;
-    if (end > predict->room) {
-        size_t room = 2 * end;
-        uint32_t *feature = realloc(predict->feature, room * sizeof(*feature));
-        if (feature)
-            predict->feature = feature;
-        float *value = realloc(predict->value, room * sizeof(*value));
-        if (value)
-            predict->value = value;
-        if (!feature || !value)
-            return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
-                            room);
-        predict->room = room;
-    }
-    if (point->feature_count > 0) {
-        memcpy(predict->feature + first, point->feature,
-               point->feature_count * sizeof(*point->feature));
-        memcpy(predict->value + first, point->value,
-               point->feature_count * sizeof(*point->value));
-    }
-    predict->line[predict->count] = cli_lines_number(predict->lines);
-    predict->offset[0] = 0;
-    predict->offset[++predict->count] = end;
-    return SKN_OK;
-}
-
-/* Warns about a first line of three whole numbers, which gets no answer, if
- * these are not the sizes of the model: it may have been meant as a point, and
- * its sender would wait for an answer. */
-static void
-pass_header(const predict_t *predict, const skn_xmc_line_t *line)
-{
-    const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
-    char sizes[48], text[SKN_ERROR_TEXT_BYTES];
-    size_t bytes = line->bytes;
-    while (bytes > 0 &&
-           (line->text[bytes - 1] < '0' || line->text[bytes - 1] > '9'))
-        bytes--;
-    (void)snprintf(sizes, sizeof(sizes), " %u %u", info->feature_count,
-                   info->label_count);
-    size_t sizes_bytes = strlen(sizes);
-    if (bytes > sizes_bytes &&
-        memcmp(line->text + bytes - sizes_bytes, sizes, sizes_bytes) == 0)
-        return;
-    (void)snprintf(text, sizeof(text),
-                   "%s:%" PRIu64 ":1: three whole numbers count as the header "
-                   "of a data file, and get no answer",
-                   skn_stream_name_shown(line->file), line->number);
-    cli_warn(predict->call, text,
-             "if they are features, begin the line with a space");
-}
-
-/* Warns, once, about a line of whole numbers, the first of which is a label in
- * this format: it may have been meant as a feature, as the others are. */
-static void
-doubt_label(predict_t *predict, const skn_xmc_line_t *line)
-{
-    const skn_xmc_point_t *point = &predict->point;
-    char text[SKN_ERROR_TEXT_BYTES];
-    if (predict->label_doubted || point->label_count != 1 ||
-        (point->feature_count == 0 && point->unknown_features == 0) ||
-        memchr(line->text, ':', line->bytes) ||
-        memchr(line->text, ',', line->bytes))
-        return;
-    predict->label_doubted = true;
-    (void)snprintf(text, sizeof(text),
-                   "%s:%" PRIu64 ":1: the first number of a line is a label, "
-                   "which is ignored; only the others are features",
-                   skn_stream_name_shown(line->file), line->number);
-    cli_warn(predict->call, text,
-             "if it is a feature, too, begin the line with a space");
-}
-
-static void
-count_unknown(predict_t *predict, const skn_xmc_line_t *line)
-{
-    const skn_xmc_point_t *point = &predict->point;
-    skn_xmc_unknown_t *unknown = &predict->unknown;
-    if (point->unknown_features == 0)
-        return;
-    if (unknown->points++ == 0) {
-        unknown->line = line->number;
-        unknown->column = point->unknown_column;
-    }
-    unknown->features += point->unknown_features;
-}
-
-static skn_status_t
-refuse_length(const skn_xmc_line_t *line, skn_error_t *error)
-{
-    return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%" PRIu64
-                    ":1: the line has %zu bytes, at most %u allowed",
-                    skn_stream_name_shown(line->file), line->number,
-                    line->bytes, SKN_LINE_BYTES_MAX);
-}
-
-/* Answers `line` now, or adds its point to those that wait. */
-static skn_status_t
-take_line(predict_t *predict, skn_xmc_line_t *line, skn_error_t *error)
-{
-    skn_error_t why = { 0 };
-    if (line->number == 1 && line->text) {
-        size_t mark = skn_xmc_mark_bytes(line->text, line->bytes);
-        line->text += mark;
-        line->bytes -= mark;
-    }
-    bool comment = line->text && skn_xmc_line_is_comment(line);
-    bool first = !predict->begun && !comment;
-    if (comment && !predict->begun)
-        return SKN_OK;
-    predict->begun = true;
-    if (first && line->text && skn_xmc_line_is_header(line)) {
-        pass_header(predict, line);
-        return SKN_OK;
-    }
-    skn_status_t status = SKN_OK;
-    if (!line->text)
-        status = refuse_length(line, &why);
-    else if (!comment)
-        status = read_point(predict, line, &why);
-    if (status == SKN_OK && !comment) {
-        doubt_label(predict, line);
-        count_unknown(predict, line);
-        return keep_point(predict, error);
-    }
-    if (status != SKN_OK && status != SKN_BAD_DATA) {
-        *error = why;
-        return status;
-    }
-    status = answer(predict, error); /* the lines before it */
-    if (status == SKN_OK && comment)
-        print_empty(predict, line->number, NULL);
-    else if (status == SKN_OK)
-        status = refuse_line(predict, line->number, &why, error);
-    return status == SKN_OK ? flush(error) : status;
-}
+/* --- the text ------------------------------------------------------------ */
 
 /* Reports the counts of refused lines and unknown features. */
 static void
-conclude(const predict_t *predict)
+conclude(const predict_t *predict, const skn_read_t *read)
 {
-    const skn_xmc_unknown_t *unknown = &predict->unknown;
     char text[SKN_ERROR_TEXT_BYTES];
-    const char *name = skn_stream_name_shown(cli_lines_name(predict->lines));
-    if (unknown->features > 0) {
+    const char *name = read->name;
+    uint64_t features = read->unknown_features, points = read->unknown_points;
+    if (features > 0) {
         (void)snprintf(text, sizeof(text),
                        "%s:%" PRIu64 ":%" PRIu64 ": %" PRIu64 " feature%s, in "
                        "%" PRIu64 " line%s, that the model does not have %s "
                        "left out (%s here)",
-                       name, unknown->line, unknown->column, unknown->features,
-                       unknown->features == 1 ? "" : "s", unknown->points,
-                       unknown->points == 1 ? "" : "s",
-                       unknown->features == 1 ? "was" : "were",
-                       unknown->features == 1 ? "it is" : "the first is");
+                       name, read->unknown_line, read->unknown_column, features,
+                       features == 1 ? "" : "s", points, points == 1 ? "" : "s",
+                       features == 1 ? "was" : "were",
+                       features == 1 ? "it is" : "the first is");
         cli_warn(predict->call, text, "--strict refuses them");
     }
     if (predict->refused > 0) {
         (void)snprintf(text, sizeof(text),
                        "%s: %" PRIu64 " of %" PRIu64 " lines %s refused, and "
                        "%s an empty answer",
-                       name, predict->refused, cli_lines_number(predict->lines),
+                       name, predict->refused, read->line_count,
                        predict->refused == 1 ? "was" : "were",
                        predict->refused == 1 ? "has" : "have");
         cli_warn(predict->call, text, "--strict ends at the first of them");
     }
 }
 
-/* Reads line after line; answers when there are enough, or no more for now. */
+/* Answers what was read. */
+static skn_status_t
+take(predict_t *predict, const skn_read_t *read, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (read->warning)
+        cli_warn(predict->call, read->warning->text, read->warning->hint);
+    if (read->kind == SKN_READ_POINTS)
+        status = answer(predict, read, error);
+    else if (read->kind == SKN_READ_REFUSED)
+        status = refuse_line(predict, read->line[0], read->refusal, error);
+    else if (read->kind == SKN_READ_COMMENT)
+        print_empty(predict, read->line[0], NULL);
+    return status == SKN_OK ? flush() : status;
+}
+
+/* Reads to the end; the points before an error are answered, too. */
 static skn_status_t
 stream(predict_t *predict, skn_error_t *error)
 {
+    const skn_read_t *read = NULL, *last = NULL;
     skn_status_t status = SKN_OK;
-    for (;;) {
-        const char *text = NULL;
-        size_t bytes = 0;
-        bool more = false, wait = predict->count == 0;
-        status =
-            cli_lines_next(predict->lines, wait, &text, &bytes, &more, error);
-        if (status != SKN_OK || (bytes == SIZE_MAX && !more))
+    while (status == SKN_OK) {
+        read = skn_point_reader_next(predict->reader, error);
+        last = read ? read : last;
+        if (!read || read->kind == SKN_READ_END)
             break;
-        if (more) {
-            status = answer(predict, error);
-            if (status != SKN_OK)
-                return status;
-            continue;
-        }
-        skn_xmc_line_t line = { text, bytes, cli_lines_name(predict->lines),
-                                cli_lines_number(predict->lines) };
-        status = take_line(predict, &line, error);
-        if (status == SKN_OK && predict->count == LINES_MAX)
-            status = answer(predict, error);
-        if (status != SKN_OK)
-            break;
+        status = take(predict, read, error);
     }
-    /* The lines before an error are still answered. */
-    skn_error_t nothing = { 0 };
-    skn_status_t last = answer(predict, status == SKN_OK ? error : &nothing);
-    conclude(predict);
-    return status == SKN_OK ? last : status;
+    if (last)
+        conclude(predict, last);
+    return read ? status : error->status;
 }
 
 /* --- the verb ------------------------------------------------------------ */
@@ -434,13 +270,29 @@ warn_names(const predict_t *predict, const char *path)
 {
     char text[SKN_ERROR_TEXT_BYTES];
     uint32_t labels = skn_predictor_info(predict->predictor)->label_count;
+    size_t count = predict->names->count;
+    if (count == labels)
+        return;
     (void)snprintf(text, sizeof(text),
-                   "%.200s has %zu names, the model has %u labels", path,
-                   predict->names.count, labels);
+                   "%.200s has %zu names, the model has %u labels", path, count,
+                   labels);
     cli_warn(predict->call, text,
-             predict->names.count < labels
-                 ? "those without a name are printed as numbers"
-                 : "names beyond the last label are not used");
+             count < labels ? "those without a name are printed as numbers"
+                            : "names beyond the last label are not used");
+}
+
+static skn_status_t
+open_reader(predict_t *predict, const char *path, skn_error_t *error)
+{
+    const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
+    const skn_point_reader_options_t options = {
+        .struct_bytes = sizeof(options),
+        .feature_count = info->feature_count,
+        .label_count = info->label_count,
+        .strict = predict->strict,
+    };
+    predict->reader = skn_point_reader_open(path, &options, error);
+    return predict->reader ? SKN_OK : error->status;
 }
 
 static skn_status_t
@@ -467,14 +319,15 @@ open_all(predict_t *predict, skn_error_t *error)
     if (predict->k > info->label_count)
         predict->k = info->label_count;
     status = cli_index(call, predict->predictor, error);
-    if (status == SKN_OK && names)
-        status = cli_names_read(&predict->names, names, error);
     if (status != SKN_OK)
         return status;
-    if (names && predict->names.count != info->label_count)
+    if (names) {
+        predict->names = skn_names_open(names, error);
+        if (!predict->names)
+            return error->status;
         warn_names(predict, names);
-    predict->lines = cli_lines_open(lines, error);
-    return predict->lines ? SKN_OK : error->status;
+    }
+    return open_reader(predict, lines, error);
 }
 
 static int
@@ -491,18 +344,14 @@ predict_run(const cli_call_t *call)
      * SIGPIPE. */
     (void)sigaction(SIGPIPE, &ordinary, NULL);
     predict->call = call;
-    skn_xmc_point_init(&predict->point);
     skn_status_t status = open_all(predict, &error);
     if (status == SKN_OK)
         status = stream(predict, &error);
     skn_predictor_close(&predict->predictor);
-    cli_lines_close(&predict->lines);
-    cli_names_fini(&predict->names);
-    skn_xmc_point_fini(&predict->point);
-    free(predict->feature);
-    free(predict->value);
+    skn_point_reader_close(&predict->reader);
+    skn_names_close(&predict->names);
     free(predict);
-    return status == SKN_OK ? 0 : cli_report(call, &error);
+    return status == SKN_OK || !error.text[0] ? 0 : cli_report(call, &error);
 }
 
 static const cli_option_t options[] = {

@@ -26,9 +26,9 @@ by_number(const void *a, const void *b)
 }
 
 static size_t
-find_word(const cli_names_t *features, const char *word)
+find_word(const skn_names_t *features, const char *word)
 {
-    for (size_t k = 0; k < features->count; k++)
+    for (size_t k = 0; features && k < features->count; k++)
         if (strcmp(features->name[k], word) == 0)
             return k;
     return SIZE_MAX;
@@ -41,7 +41,7 @@ letter_or_digit(char byte)
 }
 
 void
-cli_ask_features(const cli_names_t *features, const char *question, char *line,
+cli_ask_features(const skn_names_t *features, const char *question, char *line,
                  size_t line_bytes)
 {
     size_t found[ORDER_WORDS_MAX], count = 0, used = 0, kept = 0;
@@ -171,8 +171,8 @@ cli_ask_open(cli_ask_t *ask)
     ask->ready = true;
     (void)names_beside(ask, "labels", ask->labels, sizeof(ask->labels));
     if (names_beside(ask, "features", path, sizeof(path)))
-        (void)cli_names_read(&ask->features, path, &nothing);
-    cli_view_say(ask->answers, ask->features.count > 0
+        ask->features = skn_names_open(path, &nothing);
+    cli_view_say(ask->answers, ask->features && ask->features->count > 0
                                    ? "type some words and press Enter"
                                    : "type features: 12:.5 40:.1");
 }
@@ -183,7 +183,7 @@ cli_ask(cli_ask_t *ask, const char *question)
     char line[4096], newest[64];
     cli_view_line_t text;
     skn_error_t error = { 0 };
-    cli_ask_features(&ask->features, question, line, sizeof(line) - 2);
+    cli_ask_features(ask->features, question, line, sizeof(line) - 2);
     (void)snprintf(text, sizeof(text), "> %.150s", question);
     cli_view_say(ask->answers, text);
     find_newest(ask, newest);
@@ -244,6 +244,6 @@ cli_ask_close(cli_ask_t *ask)
     if (!ask->ready)
         return;
     end_predictor(ask);
-    cli_names_fini(&ask->features);
+    skn_names_close(&ask->features);
     ask->ready = false;
 }

@@ -7,7 +7,7 @@
 #ifndef CLI_ELASTIC_ASK_H
 #define CLI_ELASTIC_ASK_H
 
-#include "cli/base/names.h"
+#include "skein/points.h"
 #include "cli/up/up.h"
 #include "cli/elastic/view.h"
 
@@ -17,7 +17,7 @@ typedef struct cli_ask {
     cli_view_log_t *answers;
     /* --- inside --- */
     bool ready, alive;
-    cli_names_t features;
+    skn_names_t *features;          /* NULL: none */
     char labels[SKN_TEXT_MAX + 32]; /* file of names; "": none */
     char checkpoint[64];            /* folder name of the open checkpoint */
     cli_up_node_t process;
@@ -33,7 +33,7 @@ void cli_ask_close(cli_ask_t *ask);
 
 /* Writes the features of a question in the form that `skein predict` reads; ""
  * if none of its words is known. */
-void cli_ask_features(const cli_names_t *features, const char *question,
+void cli_ask_features(const skn_names_t *features, const char *question,
                       char *line, size_t line_bytes);
 
 #endif

@@ -16,6 +16,7 @@
 #define SKEIN_PREDICTOR_H
 
 #include "skein/actor.h"
+#include "skein/points.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,18 +85,6 @@ SKN_API const skn_predictor_info_t *skn_predictor_info(
 SKN_API skn_status_t skn_predictor_index(skn_predictor_t *predictor,
                                          uint32_t lists, uint32_t probes,
                                          skn_error_t *error);
-
-/* Points as sparse rows: point i has the features feature[offset[i]] to
- * feature[offset[i + 1] - 1] and the values beside them. Features may be in any
- * order; the values of one that occurs several times in a point are added
- * first, independent of their order. Belongs to the caller, and is only
- * read. */
-typedef struct skn_points {
-    size_t count;
-    const size_t *offset; /* [count + 1], from 0, never decreasing */
-    const uint32_t *feature;
-    const float *value; /* finite */
-} skn_points_t;
 
 /* The k best labels of each point, best first (of equal ones the lower label):
  * label[i * k + r] and its probability score[i * k + r]. If the model has fewer

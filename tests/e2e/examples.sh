@@ -21,12 +21,14 @@ check "wordcount is under 100 lines with its topology" \
     test "$(lines wordcount/wordcount.c wordcount/wordcount.yaml)" -lt 100
 check "train.c has at most 60 lines" test "$(lines train.c)" -le 60
 head -c 20000 "$root/LICENSE" >text.txt
+seq 0 899 | sed 's/^/label /' >names
 ln -s "$work/prefix/share/skein/data/wnhyp/train.txt.zst" .
 # The requests to service.c, and the answers of the command.
 tiny_model
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests
-"$skein" predict run requests --top 1 | cat -n | awk '{ print $1, $2 }' >answers
+"$skein" predict run requests --top 1 >best
+cat -n best | awk '{ print $1, $2 }' >answers
 cd "$work/examples" || exit 70
 
 c11=(gcc -std=c11)
@@ -100,6 +102,17 @@ for language in c11 cxx17; do
     check_equal "$language: and answers as the command does" \
         "$(sort -n served)" "$(cat "$work/answers")"
 
+    check "$language: predict.c builds" example skein predict.c -o predict
+    check "$language: it answers lines as the command does" \
+        sh -c "./predict '$work/run' <'$work/requests' >served"
+    check_equal "$language:   with labels" "$(cat served)" "$(cat "$work/best")"
+    gzip -c names >names.gz
+    echo 'x:y' | cat - "$work/requests" | ./predict "$work/run" names.gz >served
+    check_equal "$language:   with names, and with a reason where it has none" \
+        "$(cut -d, -f1 served)" \
+        "$(echo 'stdin:1:1: expected a feature' &&
+            sed 's/\([0-9]*\):.*/label \1/' "$work/best")"
+
     check "$language: model.c builds" example skein model.c -o model
     check "$language: it opens the run" ./model "$work/run"
     ./model "$work/run" >holds
@@ -126,7 +139,7 @@ for language in c11 cxx17; do
     check_equal "$language:   which is reported" \
         "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
             cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
-    rm -rf ping_pong host ports service model wordcount/wordcount.so train \
-        run yielding leave
+    rm -rf ping_pong host ports service model predict train run yielding \
+        leave wordcount/wordcount.so
 done
 finish

@@ -5,8 +5,8 @@
 
 #include "cli/elastic/ask.h"
 
-static char *words[] = { "ant", "bird", "cat", "dog" };
-static const cli_names_t names = { words, 4, 4 };
+static const char *const words[] = { "ant", "bird", "cat", "dog" };
+static const skn_names_t names = { 4, words };
 
 static void
 expect(const char *question, const char *want)

@@ -7,6 +7,7 @@
 
 #include "formats/text/abi.h"
 #include "skein/inspection.h"
+#include "skein/points.h"
 #include "skein/predictor.h"
 #include "skein/topology.h"
 #include "skein/version.h"
@@ -37,6 +38,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_error_t, 772)                                                        \
     S(skn_clock_t, 48)                                                         \
     S(skn_points_t, 32)                                                        \
+    S(skn_names_t, 16)                                                         \
     S(skn_inspection_folder_t, 16)                                             \
     S(skn_inspection_piece_t, 40)
 /* These begin with their size and may grow at the end. They never become
@@ -45,6 +47,8 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
 #define SIZED(S)                                                               \
     S(skn_kind_t, 152)                                                         \
     S(skn_start_options_t, 104)                                                \
+    S(skn_point_reader_options_t, 16)                                          \
+    S(skn_read_t, 136)                                                         \
     S(skn_inspection_info_t, 176)                                              \
     S(skn_inspection_checkpoint_t, 64)                                         \
     S(skn_inspection_tensor_t, 64)                                             \

@@ -11,7 +11,9 @@
 #include "skein/batcher.h"
 #include "skein/inspection.h"
 #include "skein/member.h"
+#include "skein/points.h"
 #include "skein/port.h"
+#include "skein/predictor.h"
 #include "skein/topology.h"
 #include "skein/training.h"
 #include "skein/version.h"
@@ -206,6 +208,29 @@ predict_with_nothing(void)
 }
 
 static bool
+read_nothing(void)
+{
+    skn_names_t *no_names = NULL;
+    skn_point_reader_t *none = NULL;
+    skn_point_reader_options_t options = SKN_ZERO;
+    skn_names_close(NULL);
+    skn_names_close(&no_names);
+    skn_point_reader_close(NULL);
+    skn_point_reader_close(&none);
+    return !skn_point_reader_open(NULL, NULL, &error) &&
+           is_usage(error.status) &&
+           !skn_point_reader_open("-", &options, &error) &&
+           is_usage(error.status) &&
+           !skn_point_reader_open_text(NULL, 1, NULL, NULL, &error) &&
+           is_usage(error.status) &&
+           !skn_point_reader_open_text("1:1", 3, "it", &options, NULL) &&
+           !skn_point_reader_next(NULL, &error) && is_usage(error.status) &&
+           !skn_point_reader_next(NULL, NULL) &&
+           !skn_names_open(NULL, &error) && is_usage(error.status) &&
+           !skn_names_open(NULL, NULL);
+}
+
+static bool
 inspect_nothing(void)
 {
     skn_inspection_t *none = NULL;
@@ -374,6 +399,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_point_reader_* and skn_names_*", read_nothing },
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },
         { "skn_training_*", train_with_nothing },

@@ -1,6 +1,6 @@
 /* lines.c - reads a stream line by line, and skips lines that are too long.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/lines.h"
+#include "formats/dataset/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define ROOM_BYTES 65536u
 
-struct cli_lines {
+struct skn_lines {
     skn_stream_t *stream;
     const char *name;
     char *room; /* bytes read and not yet returned: [at, end) */
@@ -20,11 +20,10 @@ struct cli_lines {
     bool ended;
 };
 
-cli_lines_t *
-cli_lines_open(const char *path, skn_error_t *error)
+static skn_lines_t *
+make(const char *name, skn_error_t *error)
 {
-    bool standard = strcmp(path, "-") == 0;
-    cli_lines_t *lines = calloc(1, sizeof(*lines));
+    skn_lines_t *lines = calloc(1, sizeof(*lines));
     char *room = malloc(ROOM_BYTES);
     if (!lines || !room) {
         free(lines);
@@ -34,15 +33,38 @@ cli_lines_open(const char *path, skn_error_t *error)
     }
     lines->room = room;
     lines->room_bytes = ROOM_BYTES;
-    lines->name = standard ? "stdin" : path;
-    if (skn_stream_open(standard ? "/dev/stdin" : path, &lines->stream,
-                        error) != SKN_OK)
-        cli_lines_close(&lines);
+    lines->name = name;
+    return lines;
+}
+
+skn_lines_t *
+skn_lines_open(const char *path, skn_error_t *error)
+{
+    if (!path) {
+        skn_fail(error, SKN_USAGE, "the path of the text is NULL");
+        return NULL;
+    }
+    bool standard = strcmp(path, "-") == 0;
+    skn_lines_t *lines = make(standard ? "stdin" : path, error);
+    if (lines && skn_stream_open(standard ? "/dev/stdin" : path, &lines->stream,
+                                 error) != SKN_OK)
+        skn_lines_close(&lines);
+    return lines;
+}
+
+skn_lines_t *
+skn_lines_open_text(const char *text, size_t bytes, const char *name,
+                    skn_error_t *error)
+{
+    skn_lines_t *lines = make(name, error);
+    if (lines && skn_stream_open_memory(name, text, bytes, &lines->stream,
+                                        error) != SKN_OK)
+        skn_lines_close(&lines);
     return lines;
 }
 
 void
-cli_lines_close(cli_lines_t **lines)
+skn_lines_close(skn_lines_t **lines)
 {
     if (!*lines)
         return;
@@ -54,7 +76,7 @@ cli_lines_close(cli_lines_t **lines)
 
 /* Moves the bytes at hand to the front and reads more after them. */
 static skn_status_t
-fill(cli_lines_t *lines, skn_error_t *error)
+fill(skn_lines_t *lines, skn_error_t *error)
 {
     size_t got = 0;
     memmove(lines->room, lines->room + lines->at, lines->end - lines->at);
@@ -80,7 +102,7 @@ fill(cli_lines_t *lines, skn_error_t *error)
 /* Returns the line of `length` bytes at the front, or only its length if it is
  * too long. */
 static void
-hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
+hand_out(skn_lines_t *lines, size_t length, size_t ending, const char **text,
          size_t *bytes)
 {
     const char *start = lines->room + lines->at;
@@ -94,14 +116,14 @@ hand_out(cli_lines_t *lines, size_t length, size_t ending, const char **text,
 
 /* Drops the beginning of a line that is already too long. */
 static void
-pass_over(cli_lines_t *lines)
+pass_over(skn_lines_t *lines)
 {
     lines->passed += lines->end - lines->at;
     lines->at = lines->end;
 }
 
 skn_status_t
-cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
+skn_lines_next(skn_lines_t *lines, bool wait, const char **text, size_t *bytes,
                bool *more, skn_error_t *error)
 {
     size_t looked = 0; /* bytes of the line that contain no line end */
@@ -138,13 +160,13 @@ cli_lines_next(cli_lines_t *lines, bool wait, const char **text, size_t *bytes,
 }
 
 uint64_t
-cli_lines_number(const cli_lines_t *lines)
+skn_lines_number(const skn_lines_t *lines)
 {
     return lines->number;
 }
 
 const char *
-cli_lines_name(const cli_lines_t *lines)
+skn_lines_name(const skn_lines_t *lines)
 {
     return lines->name;
 }

@@ -1,8 +1,7 @@
 /* test_lines.c - tests that lines are passed on whole, at once, and none is
  * lost.
- *
- * Covers cli/base/names.c too.  SPDX-License-Identifier: Apache-2.0 */
-#include "cli/base/lines.h"
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/lines.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "cli/base/names.h"
 #include "skein/limits.h"
 #include "tests/support/temp_folder.h"
 
@@ -41,20 +39,20 @@ expect_lines(const char *text, const char *want)
     size_t bytes = 0, used = 0;
     bool more = false;
     file_make(&file, text, strlen(text));
-    cli_lines_t *lines = cli_lines_open(file.path, &error);
+    skn_lines_t *lines = skn_lines_open(file.path, &error);
     cr_assert(lines, "%s", error.text);
-    cr_expect_str_eq(cli_lines_name(lines), file.path);
+    cr_expect_str_eq(skn_lines_name(lines), file.path);
     for (uint64_t number = 1;; number++) {
-        cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+        cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                      SKN_OK);
         if (bytes == SIZE_MAX)
             break;
-        cr_expect_eq(cli_lines_number(lines), number);
+        cr_expect_eq(skn_lines_number(lines), number);
         used += (size_t)snprintf(got + used, sizeof(got) - used, "[%.*s]",
                                  (int)bytes, line);
     }
     cr_expect_str_eq(got, want, "of '%s': %s", text, got);
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     temp_folder_remove(file.folder);
 }
 
@@ -81,16 +79,16 @@ Test(lines, a_line_longer_than_the_room_stays_whole)
     memset(text, 'x', bytes);
     memcpy(text + bytes, "\ny\n", 3);
     file_make(&file, text, bytes + 3);
-    cli_lines_t *lines = cli_lines_open(file.path, &error);
-    cr_assert_eq(cli_lines_next(lines, true, &line, &got, &more, &error),
+    skn_lines_t *lines = skn_lines_open(file.path, &error);
+    cr_assert_eq(skn_lines_next(lines, true, &line, &got, &more, &error),
                  SKN_OK);
     cr_expect_eq(got, bytes);
     cr_expect_eq(memcmp(line, text, bytes), 0);
-    cr_assert_eq(cli_lines_next(lines, true, &line, &got, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &got, &more, &error),
                  SKN_OK);
     cr_expect_eq(got, 1);
-    cli_lines_close(&lines);
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
+    skn_lines_close(&lines);
     free(text);
     temp_folder_remove(file.folder);
 }
@@ -103,50 +101,32 @@ Test(lines, without_waiting_only_what_is_there_comes)
     size_t bytes = 0;
     bool more = false;
     file_make(&file, "a\nb", 3);
-    cli_lines_t *lines = cli_lines_open(file.path, &error);
-    cr_assert_eq(cli_lines_next(lines, false, &line, &bytes, &more, &error),
+    skn_lines_t *lines = skn_lines_open(file.path, &error);
+    cr_assert_eq(skn_lines_next(lines, false, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(more && bytes == SIZE_MAX); /* nothing was read yet */
-    cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(!more && bytes == 1 && *line == 'a');
-    cr_assert_eq(cli_lines_next(lines, false, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, false, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(more); /* b has no line end yet */
-    cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(!more && bytes == 1 && *line == 'b');
-    cr_assert_eq(cli_lines_next(lines, false, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, false, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(!more && bytes == SIZE_MAX); /* the end is known */
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     temp_folder_remove(file.folder);
 }
 
 Test(lines, a_missing_file_is_reported)
 {
     skn_error_t error = { 0 };
-    cr_expect_null(cli_lines_open("/nowhere/f", &error));
+    cr_expect_null(skn_lines_open("/nowhere/f", &error));
     cr_expect_eq(error.status, SKN_NO_INPUT);
     cr_expect_str_eq(error.text, "/nowhere/f: no such file");
-}
-
-Test(lines, names_are_read_in_their_order)
-{
-    file_t file;
-    skn_error_t error = { 0 };
-    cli_names_t names = { 0 };
-    file_make(&file, "one\ntwo words\n\nlast", 19);
-    cr_assert_eq(cli_names_read(&names, file.path, &error), SKN_OK);
-    cr_assert_eq(names.count, 4);
-    cr_expect_str_eq(names.name[0], "one");
-    cr_expect_str_eq(names.name[1], "two words");
-    cr_expect_str_eq(names.name[2], "");
-    cr_expect_str_eq(names.name[3], "last");
-    cli_names_fini(&names);
-    cr_expect_eq(names.count, 0);
-    cr_expect_eq(cli_names_read(&names, "/nowhere", NULL), SKN_NO_INPUT);
-    temp_folder_remove(file.folder);
 }
 
 /* --- limits -------------------------------------------------------------- */
@@ -164,22 +144,22 @@ read_long(size_t bytes, const char *rest, skn_error_t *error)
     memset(text, 'x', bytes);
     memcpy(text + bytes, rest, rest_bytes);
     file_make(&file, text, bytes + rest_bytes);
-    cli_lines_t *lines = cli_lines_open(file.path, error);
+    skn_lines_t *lines = skn_lines_open(file.path, error);
     cr_assert(lines);
     skn_status_t status =
-        cli_lines_next(lines, true, &line, &got, &more, error);
+        skn_lines_next(lines, true, &line, &got, &more, error);
     cr_expect_eq(got, bytes);
     if (bytes <= SKN_LINE_BYTES_MAX)
         cr_expect_eq(memcmp(line, text, bytes), 0);
     else
         cr_expect_null(line);
     if (rest_bytes > 1) { /* the next line is as it was */
-        cr_expect_eq(cli_lines_next(lines, true, &line, &got, &more, error),
+        cr_expect_eq(skn_lines_next(lines, true, &line, &got, &more, error),
                      SKN_OK);
         cr_expect_eq(got, 1);
-        cr_expect_eq(cli_lines_number(lines), 2);
+        cr_expect_eq(skn_lines_number(lines), 2);
     }
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     free(text);
     temp_folder_remove(file.folder);
     return status;
@@ -231,18 +211,18 @@ Test(lines, a_packed_file_is_unpacked)
     gzFile packed = gzopen(file.path, "w");
     cr_assert(packed && gzputs(packed, "one\ntwo") == 7);
     cr_assert_eq(gzclose(packed), Z_OK);
-    cli_lines_t *lines = cli_lines_open(file.path, &error);
+    skn_lines_t *lines = skn_lines_open(file.path, &error);
     cr_assert(lines, "%s", error.text);
-    cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(bytes == 3 && memcmp(line, "one", 3) == 0);
-    cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect(bytes == 3 && memcmp(line, "two", 3) == 0);
-    cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+    cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                  SKN_OK);
     cr_expect_eq(bytes, SIZE_MAX);
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     temp_folder_remove(file.folder);
 }
 
@@ -296,11 +276,11 @@ expect_piped(const char *text, size_t piece_bytes, const char *want)
     cr_assert_eq(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
     talker_t talker = { ends[1], pthread_self(), piece_bytes, text };
     cr_assert_eq(pthread_create(&thread, NULL, talk, &talker), 0);
-    cli_lines_t *lines = cli_lines_open("-", &error); /* waits for a byte */
+    skn_lines_t *lines = skn_lines_open("-", &error); /* waits for a byte */
     cr_assert(lines, "%s", error.text);
-    cr_expect_str_eq(cli_lines_name(lines), "stdin");
+    cr_expect_str_eq(skn_lines_name(lines), "stdin");
     for (;;) {
-        cr_assert_eq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+        cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                      SKN_OK, "%s", error.text);
         if (bytes == SIZE_MAX)
             break;
@@ -309,7 +289,7 @@ expect_piped(const char *text, size_t piece_bytes, const char *want)
     }
     cr_expect_str_eq(got, want, "in pieces of %zu: %s", piece_bytes, got);
     cr_assert_eq(pthread_join(thread, NULL), 0);
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     (void)close(ends[0]);
 }
 
@@ -330,12 +310,12 @@ Test(lines, a_folder_is_no_input)
     size_t bytes = 0;
     bool more = false;
     temp_folder_make(folder);
-    cli_lines_t *lines = cli_lines_open(folder, &error);
+    skn_lines_t *lines = skn_lines_open(folder, &error);
     if (lines)
-        cr_expect_neq(cli_lines_next(lines, true, &line, &bytes, &more, &error),
+        cr_expect_neq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
                       SKN_OK);
     cr_expect_neq(error.status, SKN_OK);
     cr_expect(strstr(error.text, folder), "%s", error.text);
-    cli_lines_close(&lines);
+    skn_lines_close(&lines);
     temp_folder_remove(folder);
 }

@@ -1,0 +1,123 @@
+/* names.c - reads a file of names, one a line.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/dataset/lines.h"
+#include "formats/dataset/xmc.h"
+#include "skein/limits.h"
+#include "skein/points.h"
+
+/* The names, of which a host sees the first member. */
+typedef struct name_file {
+    skn_names_t names;
+    size_t *start; /* of each name in `text`, which moves as it grows */
+    char *text, **name;
+    size_t room, text_bytes, text_room;
+} name_file_t;
+
+/* Grows *array, of elements of `size` bytes, for `wanted` of them. */
+static bool
+grow(void **array, size_t *room, size_t wanted, size_t size)
+{
+    size_t more = *room ? *room : 1024;
+    while (more < wanted)
+        more *= 2;
+    if (more == *room)
+        return true;
+    void *grown = realloc(*array, more * size);
+    if (!grown)
+        return false;
+    *array = grown;
+    *room = more;
+    return true;
+}
+
+static skn_status_t
+add(name_file_t *file, const char *text, size_t bytes, skn_error_t *error)
+{
+    void *start = file->start, *all = file->text;
+    bool good =
+        grow(&start, &file->room, file->names.count + 1, sizeof(*file->start));
+    file->start = start;
+    good =
+        good && grow(&all, &file->text_room, file->text_bytes + bytes + 1, 1);
+    file->text = all;
+    if (!good)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",
+                        file->names.count + 1);
+    file->start[file->names.count++] = file->text_bytes;
+    memcpy(file->text + file->text_bytes, text, bytes);
+    file->text_bytes += bytes;
+    file->text[file->text_bytes++] = '\0';
+    return SKN_OK;
+}
+
+static skn_status_t
+read_all(name_file_t *file, skn_lines_t *lines, skn_error_t *error)
+{
+    for (;;) {
+        const char *text = NULL;
+        size_t bytes = 0;
+        bool more = false;
+        skn_status_t status =
+            skn_lines_next(lines, true, &text, &bytes, &more, error);
+        if (status != SKN_OK || bytes == SIZE_MAX)
+            return status;
+        if (!text)
+            return skn_fail(error, SKN_BAD_DATA,
+                            "%s:%" PRIu64
+                            ":1: the name has %zu bytes, at most %u allowed",
+                            skn_stream_name_shown(skn_lines_name(lines)),
+                            skn_lines_number(lines), bytes, SKN_LINE_BYTES_MAX);
+        size_t mark =
+            file->names.count == 0 ? skn_xmc_mark_bytes(text, bytes) : 0;
+        status = add(file, text + mark, bytes - mark, error);
+        if (status != SKN_OK)
+            return status;
+    }
+}
+
+skn_names_t *
+skn_names_open(const char *path, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    skn_lines_t *lines = skn_lines_open(path, error);
+    if (!lines)
+        return NULL;
+    name_file_t *file = calloc(1, sizeof(*file));
+    skn_names_t *names = file ? &file->names : NULL;
+    skn_status_t status =
+        file ? read_all(file, lines, error)
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for names");
+    skn_lines_close(&lines);
+    if (status == SKN_OK) {
+        file->name = calloc(names->count + 1, sizeof(*file->name));
+        if (!file->name)
+            status = skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",
+                              names->count);
+    }
+    for (size_t k = 0; status == SKN_OK && k < names->count; k++)
+        file->name[k] = file->text + file->start[k];
+    if (status == SKN_OK)
+        names->name = (const char *const *)file->name;
+    else
+        skn_names_close(&names);
+    return names;
+}
+
+void
+skn_names_close(skn_names_t **names)
+{
+    name_file_t *file = names ? (name_file_t *)*names : NULL;
+    if (!file)
+        return;
+    *names = NULL;
+    free(file->start);
+    free(file->text);
+    free(file->name);
+    free(file);
+}

@@ -3,11 +3,11 @@
  * Verbs, options, keys of -o and kinds of actors come from the same tables that
  * parse them; other operands are completed as files.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/verbs.h"
-#include "topology/model/kinds_reference.h"
-#include "topology/model/model_tables.h"
+#include "skein/config.h"
 
 static void
 print_names(FILE *file)
@@ -27,6 +27,26 @@ print_options(const cli_verb_t *verb, FILE *file)
     }
 }
 
+/* Prints the first word of each line of a reference: the kinds, or the keys,
+ * with `after` behind each. */
+static void
+print_words(skn_reference_t reference, const char *after, FILE *file)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return;
+    (void)skn_reference_print(reference, NULL, memory, NULL);
+    if (fclose(memory) == 0)
+        for (const char *line = text; *line; line += *line != '\0') {
+            (void)fprintf(file, "%s%.*s%s", line == text ? "" : " ",
+                          (int)strcspn(line, " \n"), line, after);
+            line += strcspn(line, "\n");
+        }
+    free(text);
+}
+
 #define SMALL "abcdefghijklmnopqrstuvwxyz"
 
 /* Prints the words that the first operand may be, as the verb's synopsis has
@@ -35,15 +55,14 @@ print_options(const cli_verb_t *verb, FILE *file)
 static bool
 print_operands(const char *synopsis, FILE *file)
 {
-    const skn_kind_t *const *kinds = skn_kinds_list();
     const char *at = synopsis + strspn(synopsis, "[");
     size_t bytes = strspn(at, SMALL);
     bool has_kinds = strncmp(at, "KIND", 4) == 0;
     bool has_verbs = strncmp(at, "VERB", 4) == 0;
     if (!file)
         return has_kinds || has_verbs || bytes > 0;
-    for (size_t k = 0; has_kinds && kinds[k]; k++)
-        (void)fprintf(file, "%s%s", k ? " " : "", kinds[k]->name);
+    if (has_kinds)
+        print_words(SKN_REFERENCE_KINDS, "", file);
     if (has_verbs)
         print_names(file);
     for (const char *word = at; bytes > 0; bytes = strspn(word, SMALL)) {
@@ -52,29 +71,6 @@ print_operands(const char *synopsis, FILE *file)
         word += strspn(word, " |");
     }
     return true;
-}
-
-/* Prints "data.train= data.test= ...": layers by the names that the examples
- * use, and no nodes. */
-static void
-print_keys(const skn_section_t *section, const char *path, FILE *file)
-{
-    char inner[128];
-    for (const skn_option_t *option = section->options; option->name; option++)
-        if (path[0])
-            (void)fprintf(file, "%s.%s= ", path, option->name);
-    for (const skn_part_t *part = section->parts; part->name; part++) {
-        (void)snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "",
-                       part->name);
-        if (part->form == SKN_FORM_MAPPING) {
-            print_keys(part->section, inner, file);
-        } else if (part->form == SKN_FORM_LAYERS) {
-            print_keys(&skn_hidden_section, "model.layers.hidden", file);
-            print_keys(&skn_output_section, "model.layers.output", file);
-        } else {
-            (void)fprintf(file, "%s= ", inner);
-        }
-    }
 }
 
 /* Prints text between single quotes, escaped for a POSIX shell or for fish. */
@@ -107,7 +103,7 @@ print_bash(FILE *file)
     (void)fputs("'\n    elif [[ $before == -o || $before == --override ]]; "
                 "then\n        compopt -o nospace\n        words='",
                 file);
-    print_keys(&skn_model_section, "", file);
+    print_words(SKN_REFERENCE_KEYS, "=", file);
     (void)fputs("'\n    elif [[ $word == -* ]]; then\n"
                 "        case ${COMP_WORDS[1]} in\n",
                 file);

@@ -7,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/base/read_config.h"
 #include "cli/base/process.h"
 #include "cli/base/verbs.h"
-#include "topology/run/check.h"
-#include "topology/run/model_run.h"
 
 extern char **environ;
 
@@ -48,7 +47,7 @@ start_graphviz(pid_t *child, int *pipe_end, skn_error_t *error)
 }
 
 static skn_status_t
-print_svg(const skn_spec_t *spec, skn_error_t *error)
+print_svg(skn_config_t *config, skn_error_t *error)
 {
     pid_t child;
     int pipe_end = -1, code = 0;
@@ -58,7 +57,7 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
         return status;
     FILE *file = fdopen(pipe_end, "w");
     if (file) {
-        status = skn_spec_dot(spec, file, error);
+        status = skn_config_print(config, SKN_CONFIG_DOT, file, error);
         (void)fclose(file);
     } else {
         (void)close(pipe_end);
@@ -71,59 +70,27 @@ print_svg(const skn_spec_t *spec, skn_error_t *error)
     return status;
 }
 
-static skn_status_t
-draw(const cli_call_t *call, const skn_spec_t *spec, skn_error_t *error)
+static int
+draw(const cli_call_t *call, skn_config_t *config)
 {
-    if (cli_flag(call, "svg"))
-        return print_svg(spec, error);
-    return cli_flag(call, "text") ? skn_spec_text(spec, stdout, error)
-                                  : skn_spec_dot(spec, stdout, error);
-}
-
-/* Draws a model, which is planned first, as in `skein plan`. */
-static skn_status_t
-draw_model(const cli_call_t *call, const char *const *overrides, size_t count,
-           skn_problems_t *problems, skn_error_t *error)
-{
-    char run_path[SKN_TEXT_MAX] = "", run_id[33] = "";
-    skn_model_run_t run = { 0 };
-    skn_model_run_options_t options = {
-        .path = call->operands[0],
-        .overrides = overrides,
-        .override_count = count,
-        .run_path = run_path,
-        .run_id = run_id,
-    };
-    skn_status_t status = skn_model_run_open(&run, &options, problems, error);
-    if (status == SKN_OK)
-        status = draw(call, skn_topology_spec(run.topology), error);
-    skn_model_run_close(&run);
-    return status;
+    skn_error_t error = { 0 };
+    skn_config_part_t part =
+        cli_flag(call, "text") ? SKN_CONFIG_GRAPH : SKN_CONFIG_DOT;
+    if (skn_config_plan(config, &error) != SKN_OK)
+        return cli_config_report(call, config);
+    skn_status_t status = cli_flag(call, "svg")
+                              ? print_svg(config, &error)
+                              : skn_config_print(config, part, stdout, &error);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
 }
 
 static int
 graph_run(const cli_call_t *call)
 {
-    const char *overrides[CLI_VALUES_MAX];
-    size_t count = cli_overrides(call, overrides);
     skn_error_t error = { 0 };
-    skn_checked_t checked = { 0 };
-    skn_problems_t *problems = skn_problems_new(&error);
-    int code = 0;
-    if (!problems)
-        return cli_report(call, &error);
-    skn_status_t status = skn_check_file(call->operands[0], overrides, count,
-                                         &checked, problems, &error);
-    if (status == SKN_OK)
-        status = checked.spec
-                     ? draw(call, checked.spec, &error)
-                     : draw_model(call, overrides, count, problems, &error);
-    if (skn_problems_count(problems) > 0)
-        code = cli_report_problems(call, problems);
-    else if (status != SKN_OK)
-        code = cli_report(call, &error);
-    skn_checked_fini(&checked);
-    skn_problems_destroy(&problems);
+    skn_config_t *config = cli_config_load(call, 0, false, &error);
+    int code = config ? draw(call, config) : cli_report(call, &error);
+    skn_config_destroy(&config);
     return code;
 }
 

@@ -4,11 +4,12 @@
  * tests/e2e/slurm.sh and mpi.sh run the texts of Slurm and mpirun;
  * docs/tasks/slurm.md explains how to use them.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/recipes.h"
+#include "cli/base/read_config.h"
 #include "cli/base/verbs.h"
-#include "topology/run/check.h"
 #include "topology/config/nearest.h"
 #include "topology/config/shell_word.h"
 
@@ -19,7 +20,8 @@
 typedef struct recipe {
     const cli_call_t *call;
     const cli_engine_t *engine;
-    const skn_model_t *model;
+    skn_config_t *config;
+    skn_config_info_t info; /* of it */
     uint32_t nodes;
 } recipe_t;
 
@@ -29,7 +31,7 @@ static void
 print_file(const recipe_t *recipe)
 {
     char word[SKN_SHELL_WORD_BYTES];
-    (void)fputs(skn_shell_word(recipe->model->source, word), stdout);
+    (void)fputs(skn_shell_word(recipe->info.source, word), stdout);
 }
 
 /* Prints each -o of the call on a separate line of the command. */
@@ -60,16 +62,14 @@ print_last(const recipe_t *recipe)
 static void
 print_cores(const recipe_t *recipe)
 {
-    const skn_model_cores_t *cores = &recipe->model->resources.cores;
-    uint32_t count = skn_model_cores_count(cores);
-    (void)printf("%u", count > 0 ? count : 1);
+    (void)printf("%u", recipe->info.cores > 0 ? recipe->info.cores : 1);
 }
 
 static void
 print_names(const recipe_t *recipe)
 {
-    for (size_t k = 0; k < recipe->model->node_count; k++)
-        (void)printf("%s%s", k > 0 ? " " : "", recipe->model->nodes[k].name);
+    for (size_t k = 0; k < recipe->info.node_count; k++)
+        (void)printf("%s%s", k > 0 ? " " : "", recipe->info.nodes[k]);
 }
 
 static const struct {
@@ -98,6 +98,13 @@ print_text(const recipe_t *recipe, const char *text)
             (void)fputc(*text++, stdout);
         }
     }
+}
+
+/* Whether the file sets the text of the key. */
+static bool
+has(const recipe_t *recipe, const char *key)
+{
+    return cli_config_value(recipe->config, key)[0];
 }
 
 /* --- checks -------------------------------------------------------------- */
@@ -146,26 +153,25 @@ check_name(const char *path, skn_error_t *error)
 static skn_status_t
 check_elastic(const recipe_t *recipe, skn_error_t *error)
 {
-    const skn_model_t *model = recipe->model;
+    const char *source = recipe->info.source;
     if (!recipe->engine->elastic)
         return skn_fail(error, SKN_USAGE,
                         "%s starts all nodes at once and none later: it has no "
                         "--elastic recipe",
                         recipe->engine->title);
-    if (model->coordinator.address[0] && model->checkpoint.path[0])
+    if (has(recipe, "coordinator.address") && has(recipe, "checkpoint.path"))
         return SKN_OK;
-    if (model->coordinator.address[0]) {
+    if (has(recipe, "coordinator.address")) {
         (void)skn_fail(error, SKN_USAGE,
                        "%s has no checkpoint.path, where the members of a run "
                        "keep their checkpoints",
-                       model->source);
+                       source);
         return skn_fail_hint(error, SKN_USAGE,
                              "give the file checkpoint: { path: FOLDER }, the "
                              "same for the coordinator and its members");
     }
     (void)skn_fail(error, SKN_USAGE,
-                   "%s has no `coordinator:`, which --elastic needs",
-                   model->source);
+                   "%s has no `coordinator:`, which --elastic needs", source);
     return skn_fail_hint(error, SKN_USAGE,
                          "give the file coordinator: { address: ..., key: ... "
                          "} and under nodes: each host that may take part; "
@@ -175,29 +181,30 @@ check_elastic(const recipe_t *recipe, skn_error_t *error)
 static skn_status_t
 check_fixed(const recipe_t *recipe, skn_error_t *error)
 {
-    const skn_model_t *model = recipe->model;
-    if (model->coordinator.address[0] && recipe->engine->elastic)
+    const char *source = recipe->info.source;
+    if (has(recipe, "coordinator.address") && recipe->engine->elastic)
         return skn_fail(error, SKN_USAGE,
                         "%s has a `coordinator:`: its nodes come and go, which "
                         "needs --elastic",
-                        model->source);
-    if (model->coordinator.address[0])
+                        source);
+    if (has(recipe, "coordinator.address"))
         return skn_fail(error, SKN_USAGE,
                         "%s has a `coordinator:`, and %s starts all nodes at "
                         "once and none later: leave it out",
-                        model->source, recipe->engine->title);
-    if (recipe->engine->has_nodes && model->checkpoint.copies > 1) {
+                        source, recipe->engine->title);
+    const char *copies = cli_config_value(recipe->config, "checkpoint.copies");
+    if (recipe->engine->has_nodes && strtol(copies, NULL, 10) > 1) {
         (void)skn_fail(error, SKN_USAGE,
                        "%s keeps checkpoints in parts (checkpoint.copies is "
-                       "%lld), but the next start may have other nodes",
-                       model->source, (long long)model->checkpoint.copies);
+                       "%s), but the next start may have other nodes",
+                       source, copies);
         return skn_fail_hint(error, SKN_USAGE,
                              "give -o checkpoint.copies=1, which keeps them "
                              "whole in the job's folder");
     }
-    if (recipe->engine->has_nodes || model->node_count > 0)
+    if (recipe->engine->has_nodes || recipe->info.node_count > 0)
         return SKN_OK;
-    (void)skn_fail(error, SKN_USAGE, "%s has no nodes", model->source);
+    (void)skn_fail(error, SKN_USAGE, "%s has no nodes", source);
     return skn_fail_hint(error, SKN_USAGE,
                          "list them under nodes:, in the order of the ranks "
                          "that %s starts",
@@ -209,29 +216,28 @@ check_fixed(const recipe_t *recipe, skn_error_t *error)
 static skn_status_t
 count_nodes(recipe_t *recipe, bool elastic, skn_error_t *error)
 {
-    size_t listed = recipe->model->node_count;
+    uint32_t listed = recipe->info.node_count;
     bool chosen = recipe->engine->has_nodes; /* of the list, if elastic */
-    recipe->nodes = listed > 0 ? (uint32_t)listed : NODES_DEFAULT;
+    recipe->nodes = listed > 0 ? listed : NODES_DEFAULT;
     skn_status_t status = cli_count(
         recipe->call, "nodes", SKN_CLUSTER_NODES_MAX, &recipe->nodes, error);
     if (status != SKN_OK || recipe->nodes == listed ||
         (chosen && (!elastic || recipe->nodes < listed)))
         return status;
-    return skn_fail(error, SKN_USAGE, "--nodes is %u, but %s lists %zu",
-                    recipe->nodes, recipe->model->source, listed);
+    return skn_fail(error, SKN_USAGE, "--nodes is %u, but %s lists %u",
+                    recipe->nodes, recipe->info.source, listed);
 }
 
 /* --- the verb ------------------------------------------------------------ */
 
 static skn_status_t
-print_recipe(recipe_t *recipe, const skn_checked_t *checked, skn_error_t *error)
+print_recipe(recipe_t *recipe, skn_error_t *error)
 {
     bool elastic = cli_flag(recipe->call, "elastic");
-    if (!checked->model)
+    if (recipe->info.sort != SKN_CONFIG_IS_MODEL)
         return skn_fail(error, SKN_USAGE,
                         "%s is a topology; recipes are for model files",
                         recipe->call->operands[1]);
-    recipe->model = checked->model;
     skn_status_t status =
         elastic ? check_elastic(recipe, error) : check_fixed(recipe, error);
     if (status == SKN_OK)
@@ -245,29 +251,19 @@ print_recipe(recipe_t *recipe, const skn_checked_t *checked, skn_error_t *error)
 static int
 recipe_run(const cli_call_t *call)
 {
-    const char *overrides[CLI_VALUES_MAX], *path = call->operands[1];
-    size_t override_count = cli_overrides(call, overrides);
     skn_error_t error = { 0 };
-    skn_checked_t checked = { 0 };
     recipe_t recipe = { .call = call };
-    skn_problems_t *problems = skn_problems_new(&error);
-    if (!problems)
-        return cli_report(call, &error);
     recipe.engine = find_engine(call->operands[0], &error);
-    skn_status_t status =
-        recipe.engine ? check_name(path, &error) : error.status;
-    if (status == SKN_OK)
-        status = skn_check_file(path, overrides, override_count, &checked,
-                                problems, &error);
-    if (status == SKN_OK && skn_problems_count(problems) == 0)
-        status = print_recipe(&recipe, &checked, &error);
-    int code = 0;
-    if (skn_problems_count(problems) > 0)
-        code = cli_report_problems(call, problems);
-    else if (status != SKN_OK)
+    if (!recipe.engine || check_name(call->operands[1], &error) != SKN_OK)
+        return cli_report(call, &error);
+    recipe.config = cli_config_load(call, 1, true, &error);
+    if (!recipe.config)
+        return cli_report(call, &error);
+    recipe.info = cli_config_info(recipe.config);
+    int code = cli_config_report(call, recipe.config);
+    if (code == 0 && print_recipe(&recipe, &error) != SKN_OK)
         code = cli_report(call, &error);
-    skn_checked_fini(&checked);
-    skn_problems_destroy(&problems);
+    skn_config_destroy(&recipe.config);
     return code;
 }
 

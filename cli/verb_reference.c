@@ -1,25 +1,28 @@
 /* verb_reference.c - skein reference, skein schema: print a model's keys.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/model/reference.h"
-
 #include <string.h>
 
 #include "cli/base/verbs.h"
-#include "topology/model/kinds_reference.h"
+#include "skein/config.h"
+
+static int
+print(const cli_call_t *call, skn_reference_t reference)
+{
+    skn_error_t error = { 0 };
+    return skn_reference_print(reference, NULL, stdout, &error) == SKN_OK
+               ? 0
+               : cli_report(call, &error);
+}
 
 static int
 reference_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
     const char *what = call->operand_count > 0 ? call->operands[0] : "config";
-    if (strcmp(what, "messages") == 0) {
-        skn_messages_reference(stdout);
-        return 0;
-    }
+    if (strcmp(what, "messages") == 0)
+        return print(call, SKN_REFERENCE_MESSAGES);
     if (strcmp(what, "config") == 0)
-        return skn_reference_print(stdout, &error) == SKN_OK
-                   ? 0
-                   : cli_report(call, &error);
+        return print(call, SKN_REFERENCE_CONFIG);
     (void)skn_fail(&error, SKN_USAGE, "unknown reference '%s'", what);
     (void)skn_fail_hint(&error, SKN_USAGE, "available: config, messages");
     return cli_report(call, &error);
@@ -28,10 +31,7 @@ reference_run(const cli_call_t *call)
 static int
 schema_run(const cli_call_t *call)
 {
-    skn_error_t error = { 0 };
-    return skn_json_schema_print(stdout, &error) == SKN_OK
-               ? 0
-               : cli_report(call, &error);
+    return print(call, SKN_REFERENCE_SCHEMA);
 }
 
 static const cli_option_t options[] = {

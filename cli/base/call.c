@@ -13,6 +13,7 @@
 #include "formats/folder/folder.h"
 #include "formats/text/json_text.h"
 #include "formats/text/text.h"
+#include "skein/config.h"
 #include "topology/model/model.h"
 #include "topology/config/values.h"
 
@@ -232,17 +233,31 @@ void
 cli_warn_to(const void *whose, const skn_model_place_t *place,
             const char *message, const char *hint)
 {
-    const cli_call_t *call = whose;
-    cli_print_sentence("skein: warning: ", message, hint);
+    bool has_place = place && place->line > 0;
+    const skn_config_problem_t warning = {
+        .text = message,
+        .hint = hint,
+        .file = has_place ? place->origin : "",
+        .line = has_place ? place->line : 0,
+        .column = has_place ? place->column : 0,
+    };
+    cli_warn_at(whose, &warning);
+}
+
+void
+cli_warn_at(const cli_call_t *call, const skn_config_problem_t *warning)
+{
+    cli_print_sentence("skein: warning: ", warning->text, warning->hint);
     if (!call->json || prints_document(call))
         return;
     (void)fputs("{\"event\":\"warning\"", stdout);
-    if (place && place->line > 0) {
-        print_field("file", place->origin);
-        (void)printf(",\"line\":%u,\"column\":%u", place->line, place->column);
+    if (warning->line > 0) {
+        print_field("file", warning->file);
+        (void)printf(",\"line\":%u,\"column\":%u", warning->line,
+                     warning->column);
     }
-    print_field("message", message);
-    print_field("hint", hint);
+    print_field("message", warning->text);
+    print_field("hint", warning->hint);
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
 }

@@ -95,6 +95,9 @@ void cli_warn(const cli_call_t *call, const char *message, const char *hint);
 struct skn_model_place;
 void cli_warn_to(const void *call, const struct skn_model_place *place,
                  const char *message, const char *hint);
+struct skn_config_problem;
+void cli_warn_at(const cli_call_t *call,
+                 const struct skn_config_problem *warning);
 /* Flushes standard output; a full disk or closed pipe is an exit code too. */
 int cli_finish(const cli_call_t *call, int code);
 

@@ -79,6 +79,14 @@ for language in c11 cxx17; do
     check_equal "$language: a program's lines go through an actor and back" \
         "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
 
+    check "$language: check.c builds" example skein check.c -o check
+    check_equal "$language: the plan of a file is printed" \
+        "$(timeout 20 ./check "$work/tiny.yaml" 2>&1 | grep -c '^topology:')" 1
+    check_code 78 "$language: a wrong file is refused" sh -c \
+        "sed 's/train:/trian:/' '$work/tiny.yaml' | ./check 2>complaints"
+    check_match "$language: with each of its problems" \
+        "^error: stdin:[0-9]+:[0-9]+: .*'trian'" complaints
+
     check "$language: service.c builds" example skein service.c -pthread \
         -o service
     rm -f input && mkfifo input

@@ -233,5 +233,10 @@ skn_status_t skn_model_write(const skn_model_t *model, FILE *file,
 skn_status_t skn_model_write_why(const skn_model_t *model,
                                  skn_reasons_t *reasons, FILE *file,
                                  skn_error_t *error);
+/* The tree that these print, which the caller destroys; `reasons` may be NULL.
+ * NULL: SKN_NO_MEMORY. */
+struct skn_document *skn_model_document(const skn_model_t *model,
+                                        skn_reasons_t *reasons,
+                                        skn_error_t *error);
 
 #endif

@@ -189,24 +189,35 @@ skn_model_write(const skn_model_t *model, FILE *file, skn_error_t *error)
     return skn_model_write_why(model, NULL, file, error);
 }
 
-skn_status_t
-skn_model_write_why(const skn_model_t *model, skn_reasons_t *reasons,
-                    FILE *file, skn_error_t *error)
+skn_document_t *
+skn_model_document(const skn_model_t *model, skn_reasons_t *reasons,
+                   skn_error_t *error)
 {
     writer_t writer = { .model = model, .reasons = reasons };
-    skn_status_t status = SKN_NO_MEMORY;
     writer.problems = skn_problems_new(error);
     if (!writer.problems)
-        return SKN_NO_MEMORY;
+        return NULL;
     writer.document = skn_document_new(model->source, writer.problems);
     if (writer.document)
         write_section(&writer, skn_document_edit(writer.document),
                       &skn_model_section, model);
-    status = skn_problems_error(writer.problems, error);
-    if (status == SKN_OK && file)
-        status = skn_document_write(skn_document_root(writer.document), file,
-                                    "writing the model", error);
-    skn_document_destroy(&writer.document);
+    if (skn_problems_error(writer.problems, error) != SKN_OK)
+        skn_document_destroy(&writer.document);
     skn_problems_destroy(&writer.problems);
+    return writer.document;
+}
+
+skn_status_t
+skn_model_write_why(const skn_model_t *model, skn_reasons_t *reasons,
+                    FILE *file, skn_error_t *error)
+{
+    skn_document_t *document = skn_model_document(model, reasons, error);
+    if (!document)
+        return SKN_NO_MEMORY;
+    skn_status_t status =
+        file ? skn_document_write(skn_document_root(document), file,
+                                  "writing the model", error)
+             : SKN_OK;
+    skn_document_destroy(&document);
     return status;
 }

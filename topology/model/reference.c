@@ -139,7 +139,7 @@ print_section(const skn_section_t *section, FILE *file)
 }
 
 skn_status_t
-skn_reference_print(FILE *file, skn_error_t *error)
+skn_model_reference_print(FILE *file, skn_error_t *error)
 {
     (void)fputs(introduction, file);
     print_section(&skn_model_section, file);

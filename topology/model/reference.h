@@ -13,7 +13,7 @@
 
 /* Prints Markdown: one table a section, with key, type, range, default and
  * meaning. SKN_STORAGE when writing fails. Any thread. */
-skn_status_t skn_reference_print(FILE *file, skn_error_t *error);
+skn_status_t skn_model_reference_print(FILE *file, skn_error_t *error);
 
 /* Prints a JSON Schema, draft 2020-12, for editors that check YAML as it is
  * typed. It knows keys, types and ranges, but not the rules between keys.

@@ -38,5 +38,6 @@ uint32_t skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node);
 void skn_shortfall_quota(const char *root, uint32_t units, const char *fewer,
                          skn_shortfall_tell_t *tell, const void *state);
 #define SKN_SHORTFALL_CORES "give -o resources.cores="
+#define SKN_SHORTFALL_NODE "set its `cores` in the file to "
 
 #endif

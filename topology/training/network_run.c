@@ -101,8 +101,7 @@ warn_shortfall(skn_training_t *training, const skn_model_run_t *run)
     bool nodes = plan->node_count > 0;
     skn_shortfall_model(run->model, run->node, skn_training_warn_at, training);
     skn_shortfall_quota("", nodes ? plan->nodes[run->node].units : plan->units,
-                        nodes ? "set its `cores` in the file to "
-                              : SKN_SHORTFALL_CORES,
+                        nodes ? SKN_SHORTFALL_NODE : SKN_SHORTFALL_CORES,
                         skn_training_warn_at, training);
 }
 

@@ -1,5 +1,5 @@
 /* test_call.c - tests the options that verbs accept, and their messages. Covers
- * cli/base/call.c and cli/base/help.c.
+ * cli/base/call.c, cli/base/help.c and cli/base/read_config.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/base/help.h"
+#include "cli/base/read_config.h"
 #include "cli/base/verb.h"
 
 static const cli_option_t options[] = {
@@ -257,4 +258,19 @@ Test(help, says_all_of_a_verb)
     caught(STDOUT_FILENO, help_verb, text, sizeof(text));
     for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
         cr_expect(strstr(text, words[k]), "%s in\n%s", words[k], text);
+}
+
+Test(call, a_config_that_is_refused_has_an_exit_code)
+{
+    static cli_call_t call = { .verb = &verb,
+                               .operands = { "/nowhere.yaml" },
+                               .operand_count = 1 };
+    skn_error_t error = { 0 };
+    skn_config_t *config = cli_config_load(&call, 0, false, &error);
+    cr_assert(config);
+    cr_expect_eq(cli_config_report(&call, config), 66);
+    cr_expect_eq(cli_config_info(config).sort, SKN_CONFIG_REFUSED);
+    cr_expect_str_eq(cli_config_value(config, "train.epochs"), "");
+    cli_config_warn(&call, config);
+    skn_config_destroy(&config);
 }

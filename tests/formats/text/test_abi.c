@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/text/abi.h"
+#include "skein/config.h"
 #include "skein/inspection.h"
 #include "skein/points.h"
 #include "skein/predictor.h"
@@ -53,7 +54,10 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_inspection_checkpoint_t, 64)                                         \
     S(skn_inspection_tensor_t, 64)                                             \
     S(skn_predictor_info_t, 96)                                                \
-    S(skn_actor_info_t, 136)
+    S(skn_actor_info_t, 136)                                                   \
+    S(skn_config_options_t, 32)                                                \
+    S(skn_config_problem_t, 40)                                                \
+    S(skn_config_info_t, 144)
 
 Test(abi, structs_have_the_sizes_of_this_soname)
 {

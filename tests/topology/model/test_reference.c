@@ -16,7 +16,8 @@ print_reference(void)
     skn_error_t error = { 0 };
     FILE *file = open_memstream(&text, &text_bytes);
     cr_assert(file);
-    cr_assert(skn_reference_print(file, &error) == SKN_OK, "%s", error.text);
+    cr_assert(skn_model_reference_print(file, &error) == SKN_OK, "%s",
+              error.text);
     cr_assert(fclose(file) == 0);
     return text;
 }
@@ -118,7 +119,7 @@ Test(reference, a_full_disk_is_reported)
     skn_error_t error = { 0 };
     FILE *file = fopen("/dev/full", "w");
     cr_assert(file);
-    cr_expect(skn_reference_print(file, &error) == SKN_STORAGE);
+    cr_expect(skn_model_reference_print(file, &error) == SKN_STORAGE);
     cr_expect_str_eq(error.text,
                      "writing the reference: No space left on device");
     (void)fclose(file);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "skein/batcher.h"
+#include "skein/config.h"
 #include "skein/inspection.h"
 #include "skein/member.h"
 #include "skein/points.h"
@@ -308,6 +309,45 @@ yield_nothing(void)
 }
 
 static bool
+configure_nothing(void)
+{
+    static const char *const overrides[] = { NULL };
+    skn_config_t *none = NULL;
+    skn_config_info_t info = SKN_ZERO;
+    skn_config_options_t options = SKN_ZERO;
+    skn_config_destroy(NULL);
+    skn_config_destroy(&none);
+    bool refused =
+        !skn_config_new(NULL, NULL, NULL, &error) && is_usage(error.status) &&
+        !skn_config_load(NULL, NULL, &error) && is_usage(error.status) &&
+        !skn_config_load("a", &options, &error) && is_usage(error.status) &&
+        !skn_config_problem(NULL, 0) && !skn_config_warning(NULL, 0) &&
+        is_usage(skn_config_plan(NULL, &error)) &&
+        is_usage(skn_config_info(NULL, &info, &error)) &&
+        !skn_config_value(NULL, "a") && !skn_config_topology(NULL, &error) &&
+        is_usage(error.status) &&
+        is_usage(skn_config_print(NULL, SKN_CONFIG_MODEL, stderr, &error)) &&
+        is_usage(skn_reference_print(SKN_REFERENCE_KEYS, NULL, NULL, &error));
+    options.struct_bytes = sizeof(options);
+    options.override_count = 1;
+    refused = refused && !skn_config_new("", NULL, &options, &error) &&
+              is_usage(error.status);
+    options.overrides = overrides;
+    refused = refused && !skn_config_new("", NULL, &options, &error) &&
+              is_usage(error.status);
+    skn_config_t *config = skn_config_new("", NULL, NULL, NULL);
+    refused =
+        refused && config && is_usage(skn_config_info(config, &info, &error)) &&
+        is_usage(skn_config_info(config, NULL, &error)) &&
+        !skn_config_value(config, NULL) &&
+        is_usage(
+            skn_config_print(config, (skn_config_part_t)99, stderr, &error)) &&
+        is_usage(skn_config_print(config, SKN_CONFIG_MODEL, NULL, &error));
+    skn_config_destroy(&config);
+    return refused;
+}
+
+static bool
 batch_with_nothing(void)
 {
     skn_predictor_slot_t slot = SKN_ZERO;
@@ -402,6 +442,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_point_reader_* and skn_names_*", read_nothing },
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },
+        { "skn_config_* and skn_reference_print", configure_nothing },
         { "skn_training_*", train_with_nothing },
         { "skn_yielding_*", yield_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },

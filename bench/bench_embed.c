@@ -115,7 +115,7 @@ port_descriptor(void)
 static void
 port_send(size_t bytes)
 {
-    skn_error_t error = { 0 };
+    static skn_error_t error;
     bool is_tiny = bytes == sizeof(uint64_t);
     void *message = skn_port_message(in, is_tiny ? &tiny_schema : &load_schema,
                                      &bytes, &error);

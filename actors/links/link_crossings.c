@@ -221,8 +221,9 @@ static skn_status_t
 look_at_values(skn_links_t *links, skn_link_peer_t *peer, skn_import_t *import,
                void *message, skn_error_t *error)
 {
-    skn_error_t cause = { 0 };
+    skn_error_t cause;
     skn_link_finding_t finding = SKN_LINK_GOOD;
+    skn_error_clear(&cause);
     if (links->watch)
         finding = links->builtin->watch_received(
             links->watch, (uint32_t)(import - links->crossings->imports),
@@ -258,7 +259,8 @@ take_message(skn_links_t *links, skn_link_peer_t *peer,
                                 "%" PRIu32 " without credit or out of order",
                                 peer->node->name, schema->name, record->number,
                                 record->edge));
-    skn_error_t cause = { 0 };
+    skn_error_t cause;
+    skn_error_clear(&cause);
     if (skn_coding_decode(schema, wire->frame, wire->frame_count,
                           MESSAGE_BYTES_MAX, links->coder, links->pool,
                           &message, &cause) != SKN_OK)
@@ -348,7 +350,8 @@ skn_links_take_record(skn_links_t *links, skn_link_peer_t *peer,
 {
     skn_record_t record;
     skn_wire_t wire;
-    skn_error_t cause = { 0 };
+    skn_error_t cause;
+    skn_error_clear(&cause);
     if (skn_record_read(bytes, &record, &wire, &cause) != SKN_OK)
         return counted(peer, SKN_RECORD_REASON_FORM,
                        skn_fail(error, cause.status, "node '%s': %.400s",

@@ -185,7 +185,8 @@ take_parcels(skn_links_t *links)
     int taken = 0;
     while (taken < TURN_MAX && (has_room(links) || links->failed) &&
            skn_inbox_take(links->inbox, &parcel)) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         taken++;
         if (links->failed && parcel.type == SKN_PARCEL_MESSAGE)
             skn_message_drop(parcel.pointer);
@@ -227,7 +228,8 @@ take_fragment(skn_links_t *links, const skn_endpoint_event_t *arrival)
     (void)skn_link_take(peer->link, links->now_ns, arrival->header,
                         arrival->body, NULL); /* counted, or it is DEAD */
     while (!links->failed && skn_link_record(peer->link, &record)) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         if (skn_links_take_record(links, peer, record, &error) != SKN_OK)
             fail_and_report(links, &error);
     }
@@ -412,7 +414,8 @@ wait_for_nodes(skn_links_t *links)
         links->ready_all = true;
         skn_links_report(links, SKN_PARCEL_READY, NULL);
     } else if (waited_ns > links->wait_ns) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         skn_links_missing(links, missing, sizeof(missing));
         (void)skn_fail(&error, SKN_UNAVAILABLE, "waited %" PRIu64 " s for %s",
                        waited_ns / SKN_SECOND_NS, missing);
@@ -586,7 +589,8 @@ send_to_all(skn_links_t *links)
 static void
 turn(skn_links_t *links)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     links->now_ns = skn_monotonic_ns();
     bool more = take_parcels(links);
     more = take_arrivals(links) || more;
@@ -621,8 +625,9 @@ static void *
 thread_main(void *argument)
 {
     skn_links_t *links = argument;
-    skn_error_t error = { 0 };
+    skn_error_t error;
     skn_crash_thread_t crash;
+    skn_error_clear(&error);
     skn_crash_enter(&crash, NULL, "the thread of the links to other nodes");
     (void)skn_placement_bind(links->system->placement,
                              links->system->placement ? SKN_CORE_FLOAT

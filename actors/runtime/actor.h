@@ -85,7 +85,6 @@ typedef struct skn_in_pipe {
     const void **parts;    /* [set_count * sender_count] for `sets` */
     uint32_t set_count, displaced_count;
     skn_histogram_t latency; /* durations of the handler */
-    bool is_quick;           /* its last call was */
 } skn_in_pipe_t;
 
 typedef struct skn_in_edge {
@@ -159,14 +158,9 @@ struct skn_actor {
     skn_phase_t phase;
     skn_place_t place; /* also read by the watchdog */
     bool closing, has_nothing, finished, wire;
-    bool holds;            /* what it sends may wait for more (outgoing.c) */
-    bool in_row;           /* the message in hand came behind another one */
     struct pollfd watched; /* .fd -1: none */
     bool is_ready;         /* it has events, or the run is to stop */
-    bool is_quick;         /* its last `produce` was */
-    bool has_held;
-    uint64_t held_ns; /* since when */
-    bool moved;       /* work or credit has arrived since the last wait began */
+    bool moved; /* work or credit has arrived since the last wait began */
     bool sends_events; /* it has sent an event */
     bool names_sender; /* sender.h: a failure is about the message in hand */
     uint64_t unsent;   /* messages in all outboxes: more than 0 is "blocked" */
@@ -232,10 +226,6 @@ skn_status_t skn_outgoing_credit(skn_actor_t *actor, uint32_t slot,
  * be refused. */
 bool skn_outgoing_has_credit(skn_actor_t *actor, const skn_schema_t *schema,
                              const void *message);
-/* Sends what was held. Call it before a wait; and at the end of each handler
- * and hook: it then sends what has been held for some microseconds. */
-void skn_outgoing_flush(skn_actor_t *actor);
-void skn_outgoing_flush_old(skn_actor_t *actor, uint64_t now_ns);
 /* Ends the out-edges of the pipes that end early, or of those that end late
  * (endings.h); the outboxes must be empty. */
 skn_status_t skn_outgoing_end(skn_actor_t *actor, bool late,

@@ -31,8 +31,8 @@ give_credit(skn_in_edge_t *edge, skn_error_t *error)
     return skn_outlet_put(edge->back, &credit, error);
 }
 
-/* One message of `edge` has been handled. Credit returns in lots of half the
- * pipe's credit, and the rest when the actor runs out of work. */
+/* One message of `edge` has been handled. Credit returns in portions of half
+ * the pipe's credit, and most of the rest when the actor runs out of work. */
 static skn_status_t
 owe_credit(skn_in_edge_t *edge, skn_error_t *error)
 {
@@ -48,16 +48,28 @@ skn_incoming_owe(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return owe_credit(&actor->in_edges[slot], error);
 }
 
-/* An actor of a pipeline runs out of work after every batch. The credit of a
- * single message is held back then if the pipe has at least LOT_CREDIT_MIN:
- * returning it would wake the sender, and any link on the way, for nothing. */
+/* What a pipe may owe while its receiver waits. A receiver that waits for
+ * messages has handled all that came on a pipe whose messages do not wait for
+ * each other, so that its sender has the rest of the credit: a quarter is kept,
+ * as returning it would wake the sender for nothing. Elsewhere one message is:
+ * an actor of a pipeline runs out of work after every batch. */
+static uint32_t
+kept_credit(const skn_actor_t *actor, const skn_in_edge_t *edge)
+{
+    if (edge->credit < LOT_CREDIT_MIN)
+        return 0;
+    return skn_collect_waits(edge->pipe->wired->collect) || actor->unsent > 0
+               ? 1
+               : edge->credit / 4;
+}
+
 skn_status_t
 skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
     for (uint32_t k = 0; k < actor->in_edge_count && status == SKN_OK; k++) {
         skn_in_edge_t *edge = &actor->in_edges[k];
-        if (edge->owed > (edge->credit >= LOT_CREDIT_MIN ? 1 : 0))
+        if (edge->owed > kept_credit(actor, edge))
             status = give_credit(edge, error);
     }
     return status;
@@ -370,8 +382,9 @@ queue_of(skn_actor_t *actor, const skn_parcel_t *parcel)
 static void
 sort_parcel(skn_actor_t *actor, const skn_parcel_t *parcel)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
     skn_queue_t *queue = queue_of(actor, parcel);
+    skn_error_clear(&error);
     if (parcel->type == SKN_PARCEL_CLOCK) {
         assert(actor->clock_here_count < actor->clock_asked);
         actor->clock_here[actor->clock_here_count++] = parcel->pointer;
@@ -433,9 +446,9 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
            (actor->unsent == 0 || queue == &actor->answers) &&
            actor->phase != SKN_PHASE_FAILED &&
            next_parcel(actor, queue, &parcel)) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
         skn_status_t status;
-        actor->in_row = taken > 0; /* a single message is passed on at once */
+        skn_error_clear(&error);
         if (taken++ == 0)
             actor->now_ns = skn_monotonic_ns();
         actor->moved = true;
@@ -446,10 +459,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    skn_outgoing_flush(actor);
-    /* Where several came at once, more are likely to come before a wait begins,
-     * which costs far more than another look. */
-    return taken > 1 || queue->count > 0;
+    return taken == PASS_PARCELS_MAX || queue->count > 0;
 }
 
 bool

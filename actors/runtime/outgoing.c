@@ -2,8 +2,7 @@
  *
  * This file owns: the actor's out-pipes and their outboxes. A send never
  * blocks: without credit the message waits here, and the loop takes no new work
- * until the outboxes are empty again. What quick handlers send is held for some
- * microseconds, so that many messages wake a receiver once.
+ * until the outboxes are empty again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,8 +16,6 @@
 /* The most messages that may wait in an outbox. A handler that makes more than
  * this from one message needs a pipe with more credit. */
 #define OUTBOX_MAX (1u << 20)
-/* The most time that a message is held. */
-#define HELD_NS_MAX 5000u
 
 static skn_status_t
 outbox_put(skn_actor_t *actor, skn_queue_t *outbox, const void *message,
@@ -64,36 +61,10 @@ edge_send(skn_actor_t *actor, skn_out_edge_t *edge, const void *message,
     if (actor->trace)
         skn_trace_flow(actor->trace, SKN_TRACE_SEND, skn_monotonic_ns(),
                        payload->schema->name, edge->id, parcel.number);
-    if (actor->holds && !actor->has_held) {
-        actor->has_held = true;
-        actor->held_ns = actor->now_ns;
-    }
-    skn_status_t status = actor->holds
-                              ? skn_outlet_hold(edge->work, &parcel, error)
-                              : skn_outlet_put(edge->work, &parcel, error);
+    skn_status_t status = skn_outlet_put(edge->work, &parcel, error);
     if (status != SKN_OK)
         skn_payload_drop(message);
     return status;
-}
-
-void
-skn_outgoing_flush(skn_actor_t *actor)
-{
-    skn_error_t error = { 0 };
-    skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < actor->outlet_count && actor->has_held; k++)
-        if (skn_outlet_flush(actor->outlets[k], &error) != SKN_OK)
-            status = error.status;
-    actor->has_held = false;
-    if (status != SKN_OK)
-        skn_actor_fail(actor, &error);
-}
-
-void
-skn_outgoing_flush_old(skn_actor_t *actor, uint64_t now_ns)
-{
-    if (actor->has_held && now_ns - actor->held_ns > HELD_NS_MAX)
-        skn_outgoing_flush(actor);
 }
 
 static skn_status_t
@@ -420,17 +391,12 @@ skn_outgoing_credit(skn_actor_t *actor, uint32_t slot, uint32_t credit,
     skn_out_pipe_t *pipe = pipe_of_edge(actor, edge);
     assert(edge->credit <= pipe->wired->credit);
     uint64_t begin_ns = actor->trace ? skn_monotonic_ns() : 0;
-    bool held = actor->holds;
-    actor->holds = true;
     while (status == SKN_OK && edge->credit > 0 && edge->outbox.count > 0)
         status =
             edge_send(actor, edge, outbox_take(actor, &edge->outbox), error);
     while (status == SKN_OK && edge->credit > 0 && pipe->shared.count > 0)
         status =
             edge_send(actor, edge, outbox_take(actor, &pipe->shared), error);
-    actor->holds = held;
-    if (status == SKN_OK)
-        status = skn_outlet_flush(edge->work, error);
     /* A flow of a trace begins in a span. */
     if (actor->trace)
         skn_trace_span(actor->trace, "outbox", begin_ns, skn_monotonic_ns(),

@@ -179,7 +179,8 @@ collect(skn_port_t *port)
 {
     skn_parcel_t parcel;
     while (skn_inbox_take(port->actor->inbox, &parcel)) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         if (take_parcel(port, &parcel, &error) != SKN_OK)
             skn_actor_fail(port->actor, &error);
     }
@@ -188,7 +189,8 @@ collect(skn_port_t *port)
 static void
 finish(skn_port_t *port)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     if (port->is_finished)
         return;
     port->is_finished = true;
@@ -204,7 +206,7 @@ static void
 lock(skn_port_t *port)
 {
     (void)pthread_mutex_lock(&port->lock);
-    if (atomic_exchange(&port->was_rung, false))
+    if (atomic_load(&port->was_rung) && atomic_exchange(&port->was_rung, false))
         port->is_ringing = true;
     port->is_closed = port->is_closed || atomic_load(&port->is_alarmed);
     if (!port->is_finished && skn_system_stops(port->actor->system)) {
@@ -408,7 +410,8 @@ skn_port_finish(skn_port_t *port)
 void
 skn_port_lift_bound(skn_port_t *port)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     lock(port);
     port->is_unbound = true;
     if (pay(port, &error) != SKN_OK)
@@ -427,7 +430,8 @@ skn_port_restore_bound(skn_port_t *port)
 void
 skn_port_pump(skn_port_t *port)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     lock(port);
     collect(port);
     if (skn_incoming_return_credit(port->actor, &error) != SKN_OK)

@@ -27,9 +27,6 @@
 /* How long an actor produces before it checks its inboxes: about ten times the
  * cost of a check. */
 #define PRODUCE_NS 20000u
-/* A handler or hook that took less than this is expected to do so again: what
- * it sends may be held. */
-#define QUICK_NS 2000u
 
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
@@ -145,7 +142,6 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
                  skn_in_pipe_t *pipe, const void *message, skn_error_t *error)
 {
     uint64_t begin_ns = actor->now_ns;
-    actor->holds = pipe && pipe->is_quick && actor->in_row;
     actor->has_nothing = false;
     skn_place_enter(&actor->place, SKN_PLACE_HANDLER, handler->schema->name,
                     begin_ns);
@@ -153,12 +149,8 @@ skn_actor_handle(skn_actor_t *actor, const skn_handler_t *handler,
     status = skn_actor_leave(actor, status, error);
     uint64_t end_ns = skn_monotonic_ns();
     actor->now_ns = end_ns; /* the next message is taken now */
-    actor->holds = false;
-    skn_outgoing_flush_old(actor, end_ns);
-    if (pipe) {
-        pipe->is_quick = end_ns - begin_ns < QUICK_NS;
+    if (pipe)
         skn_histogram_add(&pipe->latency, end_ns - begin_ns);
-    }
     SKN_COUNT(actor->counters.handling_ns, end_ns - begin_ns);
     if (actor->trace) {
         const void *traced = message;
@@ -183,7 +175,8 @@ static uint64_t
 run_hook_at(skn_actor_t *actor, skn_place_type_t type, skn_hook_t *hook,
             const char *name, uint64_t now_ns)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     actor->now_ns = now_ns;
     skn_place_enter(&actor->place, type, name, now_ns);
     skn_status_t status = hook(actor, actor->state, &error);
@@ -258,7 +251,8 @@ goes_on(const skn_actor_t *actor)
 static void
 handle_clock(skn_actor_t *actor, const skn_clock_t *clock)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     assert(actor->clock_count > 0);
     actor->clock_count--;
     memmove(actor->clock_tags, actor->clock_tags + 1,
@@ -280,7 +274,8 @@ ask_nodes(skn_actor_t *actor)
                                 .slot = actor->number,
                                 .number =
                                     actor->clock_tags[actor->clock_asked] };
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         if (skn_outlet_put(actor->links, &parcel, &error) != SKN_OK)
             skn_actor_fail(actor, &error);
     }
@@ -409,7 +404,8 @@ static void
 look_at_watched(skn_actor_t *actor)
 {
     struct pollfd *watched = &actor->watched;
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     if (!actor->kind->ready || actor->phase != SKN_PHASE_RUNNING)
         return;
     if (watched->fd >= 0 && poll(watched, 1, 0) > 0)
@@ -456,7 +452,8 @@ is_idle(const skn_actor_t *actor)
 static void
 advance(skn_actor_t *actor)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     if (actor->phase == SKN_PHASE_RUNNING && actor->unsent == 0 &&
         actor->clock_count == 0 && (actor->finished || work_has_ended(actor))) {
         actor->phase = SKN_PHASE_DRAINING;
@@ -566,7 +563,8 @@ static void
 wait_for_parcels(skn_actor_t *actor)
 {
     skn_inbox_t *inboxes[2] = { actor->orders, actor->inbox };
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     if (actor->phase < SKN_PHASE_FAILED &&
         skn_incoming_return_credit(actor, &error) != SKN_OK)
         skn_actor_fail(actor, &error);
@@ -604,14 +602,9 @@ produce(skn_actor_t *actor)
 {
     uint64_t now_ns = skn_monotonic_ns(), end_ns = now_ns + PRODUCE_NS;
     do {
-        actor->holds = actor->is_quick;
         now_ns = run_hook_at(actor, SKN_PLACE_PRODUCE, actor->kind->produce,
                              "produce", now_ns);
-        actor->is_quick = now_ns - actor->now_ns < QUICK_NS;
-        actor->holds = false;
-        skn_outgoing_flush_old(actor, now_ns);
     } while (may_produce(actor) && now_ns < end_ns);
-    skn_outgoing_flush(actor);
 }
 
 /* Whether a clock can be requested, or handled, now. */
@@ -649,7 +642,8 @@ do_something(skn_actor_t *actor)
 void
 skn_actor_run(skn_actor_t *actor)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
+    skn_error_clear(&error);
     actor->phase = SKN_PHASE_OPENING;
     if (actor->load)
         skn_load_enter(actor->load, skn_monotonic_ns());

@@ -49,6 +49,15 @@ typedef struct skn_error {
     char hint[SKN_ERROR_HINT_BYTES];
 } skn_error_t;
 
+/* Makes `error`, which may be uninitialised, "no error", as SKN_ZERO does, but
+ * without writing all of it, which takes longer than a small message does. */
+static inline void
+skn_error_clear(skn_error_t *error)
+{
+    error->status = SKN_OK;
+    error->text[0] = error->hint[0] = '\0';
+}
+
 /* The exit code of the command line for `status`. */
 static inline int
 skn_status_exit_code(skn_status_t status)

@@ -149,7 +149,7 @@ typedef struct skn_actor_info {
     uint64_t outbox_messages; /* that it has made, and that wait for credit */
     /* The pipe with the least credit left, as a share of its credit: its
      * message; NULL: the actor has no pipe out. Receivers return credit in
-     * lots: up to half of it may be missing although nothing waits. */
+     * portions: up to half of it may be missing although nothing waits. */
     const char *fullest;
     uint32_t credit, credit_left;
     /* In handlers and hooks, waiting for messages, and blocked (by pipes

@@ -49,30 +49,45 @@
  * socket signal the next parcel: it is edge triggered, and a read that finds
  * nothing arms it (zmq_getsockopt(3), ZMQ_FD). `seen_empty`: the wait has just
  * found that it did not; a read that finds nothing costs two system calls. */
-/* Parcels that one ZeroMQ message carries: a lot is allocated by the sender and
- * freed by the receiver. As large as malloc keeps for the next call. */
-#define LOT_PARCELS_MAX 42
+/* A lot: parcels that one ZeroMQ message carries. Its sender goes on putting
+ * parcels into it until it is full, or until the receiver has taken all of them
+ * and closes it, so that a receiver that is awake gets many by one message.
+ *
+ *     sender     parcel[n], then state n -> n + 1     (closed: starts another)
+ *     receiver   takes parcel[0 .. n), then state n -> n | CLOSED
+ *
+ * A lot that is full or whose sender has left is freed by the receiver, one
+ * that was closed by the sender. As large as malloc keeps for the next call. */
+#define LOT_PARCELS_MAX 42u
+#define LOT_CLOSED (1u << 30) /* the receiver takes no more from it */
+#define LOT_LEFT (1u << 31)   /* the sender puts no more into it */
+#define LOT_COUNT (LOT_CLOSED - 1)
 typedef struct skn_lot {
-    uint32_t count, taken;
+    atomic_uint state; /* the number of parcels, and the two bits */
     skn_parcel_t parcel[LOT_PARCELS_MAX];
 } skn_lot_t;
 
 struct skn_inbox {
-    skn_lot_t *lot; /* NULL: none is being taken */
+    skn_lot_t *lot;       /* NULL: none is being taken */
+    uint32_t taken, seen; /* of its parcels */
     zsock_t *zsock;
     void *socket; /* of `zsock` */
     int descriptor;
-    bool empty, seen_empty;
+    bool empty, seen_empty, readable;
+    const atomic_uint *given; /* orders: how many there were; NULL: no orders */
+    uint32_t looked;          /* at so many of these */
 };
 struct skn_outlet {
     zsock_t *zsock;
     void *socket;
-    skn_lot_t *held; /* NULL: none was needed yet */
+    skn_lot_t *lot; /* that it puts parcels into; NULL: none */
+    uint32_t count; /* of its parcels */
 };
 struct skn_thread {
     zactor_t *zactor;
     void (*run)(skn_inbox_t *orders, void *argument);
     void *argument;
+    atomic_uint ordered; /* counts the orders, each after it was sent */
 };
 
 #define WAIT_INBOXES_MAX 4
@@ -276,38 +291,69 @@ skn_inbox_open(const char *address, skn_error_t *error)
     return inbox;
 }
 
+/* Takes a parcel of the inbox's lot; false: there is none, and the inbox is
+ * done with that lot. */
+static bool
+take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
+{
+    skn_lot_t *lot = inbox->lot;
+    uint32_t state = inbox->seen;
+    while (inbox->taken == (state & LOT_COUNT)) {
+        state = atomic_load_explicit(&lot->state, memory_order_acquire);
+        if (inbox->taken < (state & LOT_COUNT))
+            break;
+        if (inbox->taken == LOT_PARCELS_MAX || (state & LOT_LEFT)) {
+            free(lot);
+            inbox->lot = NULL;
+            return false;
+        }
+        if (atomic_compare_exchange_strong(&lot->state, &state,
+                                           state | LOT_CLOSED)) {
+            inbox->lot = NULL;
+            return false;
+        }
+    }
+    inbox->seen = state & LOT_COUNT;
+    *parcel = lot->parcel[inbox->taken++];
+    if (parcel->pointer)
+        HAPPENS_AFTER(parcel->pointer);
+    return true;
+}
+
 void
 skn_inbox_close(skn_inbox_t **inbox)
 {
+    skn_parcel_t parcel;
     if (!*inbox)
         return;
     socket_close(&(*inbox)->zsock);
-    free((*inbox)->lot);
+    while ((*inbox)->lot && take_of_lot(*inbox, &parcel))
+        ;
     free(*inbox);
     *inbox = NULL;
 }
 
-static void
-take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
+/* Whether nothing came to an inbox of orders since it was found empty: a look
+ * costs two system calls, and the loop of an actor looks often. */
+static bool
+has_no_order(skn_inbox_t *inbox)
 {
-    skn_lot_t *lot = inbox->lot;
-    assert(lot->taken < lot->count);
-    *parcel = lot->parcel[lot->taken++];
-    if (lot->taken < lot->count)
-        return;
-    free(lot);
-    inbox->lot = NULL;
+    if (!inbox->given)
+        return false;
+    uint32_t given = atomic_load_explicit(inbox->given, memory_order_acquire);
+    bool has_none = inbox->empty && !inbox->readable && given == inbox->looked;
+    inbox->looked = given;
+    inbox->readable = false;
+    return has_none;
 }
 
 bool
 skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
 {
     stop_at_exit();
-    if (inbox->lot) {
-        take_of_lot(inbox, parcel);
+    if (inbox->lot && take_of_lot(inbox, parcel))
         return true;
-    }
-    if (inbox->seen_empty) {
+    if (inbox->seen_empty || has_no_order(inbox)) {
         inbox->seen_empty = false;
         return false;
     }
@@ -321,7 +367,8 @@ skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
         HAPPENS_AFTER(parcel->pointer);
     if (parcel->type == SKN_PARCEL_LOT) {
         inbox->lot = parcel->pointer;
-        take_of_lot(inbox, parcel);
+        inbox->taken = inbox->seen = 0;
+        return take_of_lot(inbox, parcel); /* it has at least one */
     }
     return true;
 }
@@ -357,8 +404,10 @@ skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
         return;
     item_count = 0;
     for (size_t k = 0; k < count; k++)
-        if (inboxes[k])
-            inboxes[k]->seen_empty = items[item_count++].revents == 0;
+        if (inboxes[k]) {
+            inboxes[k]->readable = items[item_count++].revents != 0;
+            inboxes[k]->seen_empty = !inboxes[k]->readable;
+        }
 }
 
 int
@@ -398,74 +447,80 @@ skn_outlet_open(const char *address, skn_error_t *error)
     return outlet;
 }
 
+/* The outlet puts no more into its lot. */
+static void
+leave_lot(skn_outlet_t *outlet)
+{
+    skn_lot_t *lot = outlet->lot;
+    outlet->lot = NULL;
+    if (lot && (atomic_fetch_or(&lot->state, LOT_LEFT) & LOT_CLOSED))
+        free(lot);
+}
+
 void
 skn_outlet_close(skn_outlet_t **outlet)
 {
     if (!*outlet)
         return;
     socket_close(&(*outlet)->zsock);
-    free((*outlet)->held);
+    leave_lot(*outlet);
     free(*outlet);
     *outlet = NULL;
-}
-
-static bool
-put(void *socket, const skn_parcel_t *parcel)
-{
-    stop_at_exit();
-    if (parcel->pointer)
-        HAPPENS_BEFORE(parcel->pointer);
-    return TEMP_FAILURE_RETRY(zmq_send(socket, parcel, sizeof(*parcel),
-                                       ZMQ_DONTWAIT)) == sizeof(*parcel);
 }
 
 static skn_status_t
 send_parcel(const skn_outlet_t *outlet, const skn_parcel_t *parcel,
             skn_error_t *error)
 {
-    if (put(outlet->socket, parcel))
+    if (TEMP_FAILURE_RETRY(zmq_send(outlet->socket, parcel, sizeof(*parcel),
+                                    ZMQ_DONTWAIT)) == sizeof(*parcel))
         return SKN_OK;
     return skn_fail(error, SKN_INTERNAL, "a parcel could not be sent: %s",
                     zmq_strerror(errno));
 }
 
-skn_status_t
-skn_outlet_flush(skn_outlet_t *outlet, skn_error_t *error)
+/* Puts a parcel into the lot that the receiver has not closed yet; false: there
+ * is none. A lot that was closed is the outlet's again, and empty. */
+static bool
+put_into_lot(skn_outlet_t *outlet, const skn_parcel_t *parcel)
 {
-    skn_lot_t *lot = outlet->held;
-    if (!lot || lot->count == 0)
-        return SKN_OK;
-    if (lot->count == 1) {
-        lot->count = 0;
-        return send_parcel(outlet, &lot->parcel[0], error);
-    }
-    const skn_parcel_t parcel = { .type = SKN_PARCEL_LOT, .pointer = lot };
-    outlet->held = NULL;
-    return send_parcel(outlet, &parcel, error);
+    skn_lot_t *lot = outlet->lot;
+    if (!lot)
+        return false;
+    lot->parcel[outlet->count] = *parcel;
+    if (atomic_fetch_add_explicit(&lot->state, 1, memory_order_acq_rel) &
+        LOT_CLOSED)
+        return false;
+    if (++outlet->count == LOT_PARCELS_MAX)
+        outlet->lot = NULL; /* the receiver's */
+    return true;
 }
 
 skn_status_t
 skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
                skn_error_t *error)
 {
-    skn_status_t status = skn_outlet_flush(outlet, error);
-    return status == SKN_OK ? send_parcel(outlet, parcel, error) : status;
-}
-
-skn_status_t
-skn_outlet_hold(skn_outlet_t *outlet, const skn_parcel_t *parcel,
-                skn_error_t *error)
-{
-    skn_lot_t *lot = outlet->held;
-    if (!lot) {
-        lot = outlet->held = malloc(sizeof(*lot));
-        if (!lot) /* it need not wait */
-            return send_parcel(outlet, parcel, error);
-        lot->count = lot->taken = 0;
+    stop_at_exit();
+    if (parcel->pointer)
+        HAPPENS_BEFORE(parcel->pointer);
+    if (put_into_lot(outlet, parcel))
+        return SKN_OK;
+    skn_lot_t *lot = outlet->lot ? outlet->lot : malloc(sizeof(*lot));
+    outlet->lot = NULL;
+    if (!lot)
+        return send_parcel(outlet, parcel, error);
+    lot->parcel[0] = *parcel;
+    atomic_store_explicit(&lot->state, 1, memory_order_release);
+    HAPPENS_BEFORE(lot);
+    const skn_parcel_t message = { .type = SKN_PARCEL_LOT, .pointer = lot };
+    skn_status_t status = send_parcel(outlet, &message, error);
+    if (status != SKN_OK) {
+        free(lot);
+        return status;
     }
-    lot->parcel[lot->count++] = *parcel;
-    return lot->count < LOT_PARCELS_MAX ? SKN_OK
-                                        : skn_outlet_flush(outlet, error);
+    outlet->lot = lot;
+    outlet->count = 1;
+    return SKN_OK;
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -476,6 +531,7 @@ thread_main(zsock_t *pipe, void *argument)
     skn_thread_t *thread = argument;
     skn_inbox_t orders;
     inbox_of(&orders, pipe);
+    orders.given = &thread->ordered;
     (void)zsock_signal(pipe, 0);
     thread->run(&orders, thread->argument);
     HAPPENS_BEFORE(thread); /* its end, for skn_thread_end */
@@ -539,7 +595,11 @@ skn_thread_new(void (*run)(skn_inbox_t *, void *), void *argument,
 void
 skn_thread_order(skn_thread_t *thread, const skn_parcel_t *parcel)
 {
-    (void)put(zactor_resolve(thread->zactor), parcel);
+    if (parcel->pointer)
+        HAPPENS_BEFORE(parcel->pointer);
+    (void)TEMP_FAILURE_RETRY(zmq_send(zactor_resolve(thread->zactor), parcel,
+                                      sizeof(*parcel), ZMQ_DONTWAIT));
+    atomic_fetch_add(&thread->ordered, 1);
 }
 
 void

@@ -79,11 +79,6 @@ void skn_outlet_close(skn_outlet_t **outlet);
 /* Never waits. Fails only when the system is out of memory. */
 skn_status_t skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
                             skn_error_t *error);
-/* The same for a parcel that may wait for the next ones, until skn_outlet_flush
- * or skn_outlet_put, so that one ZeroMQ message carries them all. */
-skn_status_t skn_outlet_hold(skn_outlet_t *outlet, const skn_parcel_t *parcel,
-                             skn_error_t *error);
-skn_status_t skn_outlet_flush(skn_outlet_t *outlet, skn_error_t *error);
 
 /* The type of a parcel that stands for any other message: CZMQ's "$TERM", by
  * which zactor_destroy asks a thread to return. */

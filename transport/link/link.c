@@ -279,7 +279,8 @@ skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error)
     assert(sound || error->status != SKN_OK);
     assert(skn_receiving_credit(&link->receiving) >= link->said_credit);
     if (!sound && link->state != SKN_LINK_DEAD) {
-        skn_error_t told = { 0 };
+        skn_error_t told;
+        skn_error_clear(&told);
         (void)skn_fail(&told, error->status, "node '%s': %s", link->peer_name,
                        error->text);
         skn_link_die_of(link,
@@ -296,8 +297,9 @@ skn_link_moved(skn_link_t *link, bool sound, const skn_error_t *error)
 bool
 skn_link_record(skn_link_t *link, skn_frame_t *record)
 {
-    skn_error_t error = { 0 };
+    skn_error_t error;
     bool found = skn_receiving_record(&link->receiving, record, &error);
+    skn_error_clear(&error);
     skn_link_moved(link, found || error.status == SKN_OK, &error);
     skn_link_settle(link);
     return found;
@@ -394,7 +396,8 @@ watch_silence(skn_link_t *link)
     uint64_t silent_ns =
         link->now_ns > link->heard_ns ? link->now_ns - link->heard_ns : 0;
     if (silent_ns >= link->options.silence_ns) {
-        skn_error_t error = { 0 };
+        skn_error_t error;
+        skn_error_clear(&error);
         (void)skn_fail(&error, SKN_UNAVAILABLE,
                        "node '%s' has not answered for %.1f s", link->peer_name,
                        (double)silent_ns / 1e9);

@@ -201,9 +201,10 @@ static skn_status_t
 take_data(skn_link_t *link, const skn_fragment_header_t *header,
           skn_frame_t body, skn_link_reason_t *reason, skn_error_t *error)
 {
-    skn_error_t broken = { 0 };
+    skn_error_t broken;
     uint64_t pending = 0;
     bool has_gaps = link->receiving.held_count > 0;
+    skn_error_clear(&broken);
     switch (skn_receiving_take(&link->receiving, header->offset, body)) {
     case SKN_STRETCH_NEXT:
         pending = link->receiving.arrived - link->said_ack;

@@ -1,13 +1,13 @@
 /* verb_keygen.c - skein keygen: makes a key pair for one node.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/verbs.h"
-#include "transport/socket/keys.h"
+#include "skein/member.h"
 
 static void
 say_json(const char *path, const char *public_key)
 {
     char secret[4096];
-    (void)snprintf(secret, sizeof(secret), "%s" SKN_KEY_SECRET_SUFFIX, path);
+    (void)snprintf(secret, sizeof(secret), "%s" SKN_SECRET_KEY_SUFFIX, path);
     (void)fputs("{\"event\":\"key\",\"public\":", stdout);
     cli_json_string(path, stdout);
     (void)fputs(",\"secret\":", stdout);
@@ -22,7 +22,7 @@ say_text(const char *path, const char *public_key)
 {
     (void)printf("public key   %s\n"
                  "in           %s\n"
-                 "secret half  %s" SKN_KEY_SECRET_SUFFIX
+                 "secret half  %s" SKN_SECRET_KEY_SUFFIX
                  ", which never leaves this node\n"
                  "next         copy %s to the other machines, and give the "
                  "node\n"
@@ -34,10 +34,9 @@ static int
 keygen_run(const cli_call_t *call)
 {
     const char *path = call->operands[0];
-    char public_key[SKN_KEY_TEXT_BYTES];
+    char public_key[SKN_PUBLIC_KEY_BYTES];
     skn_error_t error = { 0 };
-    if (skn_keys_make(path, cli_value(call, "name"), public_key, &error) !=
-        SKN_OK)
+    if (skn_keygen(path, cli_value(call, "name"), public_key, &error) != SKN_OK)
         return cli_report(call, &error);
     if (call->json)
         say_json(path, public_key);

@@ -1,12 +1,23 @@
 /* verb_node.c - skein node: runs one node of a model that trains on several.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cli/base/follow.h"
 #include "cli/base/trainer.h"
 #include "cli/base/verbs.h"
 #include "formats/checkpoint/run_folder.h"
 #include "skein/predictor.h"
+
+/* A member's worker ends with it, and has the name of its program, which the
+ * member need not have started by that name. */
+static void
+become_leased(void)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_NAME, "skein");
+}
 
 static int
 node_run(const cli_call_t *call)
@@ -36,6 +47,8 @@ node_run(const cli_call_t *call)
                   &error) != SKN_OK ||
         cli_requeue_check(call, &error) != SKN_OK)
         return cli_report(call, &error);
+    if (training.lease)
+        become_leased();
     training.generation = generation;
     training.stopped = &stopped;
     int code = cli_training(call, &training);

@@ -14,6 +14,7 @@
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
 #include "formats/text/json_text.h"
+#include "skein/member.h"
 #include "transport/socket/clock.h"
 
 /* The interval at which the lease is checked. */
@@ -135,7 +136,7 @@ wait_on_leash(worker_t *worker)
     ssize_t bytes = told ? read(STDIN_FILENO, until_ns, sizeof(until_ns)) : 0;
     for (size_t k = 0;
          lease && bytes > 0 && k < (size_t)bytes / sizeof(until_ns[0]); k++)
-        if (until_ns[k] == CLI_LEASE_BREAK)
+        if (until_ns[k] == SKN_LEASE_BREAK)
             skn_training_break(worker->training);
         else if (until_ns[k] > worker->until_ns)
             worker->until_ns = until_ns[k];

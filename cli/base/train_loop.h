@@ -7,9 +7,6 @@
 #include "cli/base/verb.h"
 #include "skein/training.h"
 
-/* Sent in place of a lease time: end at once, and write the salvage. */
-#define CLI_LEASE_BREAK UINT64_MAX
-
 typedef struct cli_train_loop {
     const char *path; /* of the model file, or of the run folder */
     const skn_training_options_t *options;

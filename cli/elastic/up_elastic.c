@@ -13,7 +13,7 @@
 #include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
 #include "cli/elastic/harvest_report.h"
-#include "cli/member/member_worker.h"
+#include "cli/member/member_lines.h"
 #include "formats/text/json_text.h"
 #include "topology/config/shell_word.h"
 
@@ -138,7 +138,7 @@ take(void *job, cli_local_cluster_t *cluster, uint32_t place,
         return;
     }
     bool of_member = strcmp(name, "part") == 0 || strcmp(name, "over") == 0 ||
-                     strcmp(name, "left") == 0;
+                     strcmp(name, "left") == 0 || strcmp(name, "member") == 0;
     if (strcmp(name, "nodes") == 0 || (!elastic->call->json && of_member))
         return;
     if (strcmp(name, "membership") == 0 && !elastic->call->json) {
@@ -153,7 +153,7 @@ take(void *job, cli_local_cluster_t *cluster, uint32_t place,
         (void)fflush(stdout);
         return;
     }
-    if (!elastic->call->json && elastic->begun && cli_worker_repeats(name))
+    if (!elastic->call->json && elastic->begun && cli_member_repeats(name))
         return;
     elastic->begun = elastic->begun || strcmp(name, "start") == 0;
     if (strcmp(name, "progress") != 0 || cli_bar_possible(elastic->call))

@@ -40,20 +40,11 @@ wait_for_memory(cli_yielding_t *yielding, cli_stop_t *stop, bool leash)
 }
 
 bool
-cli_member_rest(const cli_call_t *call, const skn_model_t *model,
+cli_member_rest(const cli_call_t *call, const skn_training_idle_t *idle,
                 cli_stop_t *stop, bool leash, skn_error_t *error)
 {
-    const skn_model_idle_t *own = &model->idle;
-    const skn_training_idle_t idle = { .enabled = own->enabled,
-                                       .reserve_cores = own->reserve_cores,
-                                       .share = own->share,
-                                       .memory = own->memory,
-                                       .grace_s = own->grace_s,
-                                       .notice_every_s = own->notice.every_s,
-                                       .notice_file = own->notice.file,
-                                       .notice_command = own->notice.command };
     cli_yielding_options_t options;
-    cli_yielding_options_of(&idle, false, &options);
+    cli_yielding_options_of(idle, false, &options);
     cli_yielding_t *yielding = cli_yielding_open(call, &options, error);
     if (!yielding)
         return false;

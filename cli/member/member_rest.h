@@ -5,13 +5,13 @@
 
 #include "cli/base/stop.h"
 #include "cli/base/verb.h"
-#include "topology/model/model.h"
+#include "skein/training.h"
 
 /* Watches the machine's memory until it has been enough for a minute
  * (docs/tasks/idle.md). False: a signal requested an end, standard input closed
  * with `leash`, the machine will be taken away, or, in `error`, there is no
  * memory for the watch itself. The caller has no worker. */
-bool cli_member_rest(const cli_call_t *call, const skn_model_t *model,
+bool cli_member_rest(const cli_call_t *call, const skn_training_idle_t *idle,
                      cli_stop_t *stop, bool leash, skn_error_t *error);
 
 #endif

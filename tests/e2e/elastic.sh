@@ -2,8 +2,9 @@
 # elastic.sh - nodes come, leave and die, and the weights are the same.
 #
 # Covers topology/cluster/coordinating.c, cli/elastic/verb_coordinator.c,
-# cli/member/member.c,
-# cli/member/member_report.c, cli/member/member_worker.c,
+# cli/member/verb_member.c, cli/member/member_lines.c,
+# topology/cluster/participant.c, topology/cluster/participant_report.c,
+# topology/cluster/member_worker.c,
 # cli/elastic/local_cluster.c, cli/elastic/up_elastic.c,
 # topology/cluster/control_messages.c, topology/elastic/membership.c and
 # actors/course/course.c (patience); cli/base/process.c and

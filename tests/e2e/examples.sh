@@ -25,6 +25,13 @@ seq 0 899 | sed 's/^/label /' >names
 ln -s "$work/prefix/share/skein/data/wnhyp/train.txt.zst" .
 # The requests to service.c, and the answers of the command.
 tiny_model
+hold_ports 2
+"$skein" keygen a.key >/dev/null && "$skein" keygen lead.key >/dev/null
+cat tiny.yaml - >joined.yaml <<YAML
+coordinator: { address: "tcp://127.0.0.1:${ports[0]}", key: lead.key }
+nodes:
+  - { name: a, address: "tcp://127.0.0.1:${ports[1]}", key: a.key }
+YAML
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests
 "$skein" predict run requests --top 1 >best
@@ -51,6 +58,30 @@ for language in c11 cxx17; do
         "$(for k in 1 3 5 7 9; do
             printf 'a hits %d,b hits %d,' "$k" $((k + 1))
         done)"
+
+    check "$language: join.c builds" example skein join.c -o join
+    cd "$work" || exit 70
+    for epochs in 1 1000000; do
+        run=joined_$epochs
+        sed -e "s/epochs: .*/epochs: $epochs/" -e "s/path: [^,]*/path: $run/" \
+            joined.yaml >$run.yaml
+        "$skein" coordinator $run.yaml >$run.lead 2>&1 </dev/null &
+        lead=$!
+        at_exit "kill -9 $lead 2>/dev/null"
+        timeout 120 examples/join $run.yaml a "$skein" >$run.out &
+        join=$!
+        [ $epochs = 1 ] || wait_until 300 grep -q '"checkpoint"' $run.out
+        [ $epochs = 1 ] || pkill -TERM -P $join
+        check "$language: a service takes part and ends well" wait $join
+        kill -TERM $lead 2>/dev/null
+        wait $lead
+        rm -rf $run
+    done
+    check_match "$language:   when the run is done" '"event":"over"' \
+        joined_1.out
+    check_match "$language:   and when it leaves" \
+        '"event":"left","node":"a","reason":"asked"' joined_1000000.out
+    cd examples && rm join
 
     check "$language: the plug-in wordcount.c builds" example skein-core \
         -shared -fPIC wordcount/wordcount.c -o wordcount/wordcount.so

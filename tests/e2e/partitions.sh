@@ -17,7 +17,7 @@
 #
 # Covers topology/elastic/membership_apart.c, transport/socket/reachability.c,
 # the silent of actors/links/link_driver.c, and the waits of
-# cli/member/member.c and topology/cluster/coordinating.c.
+# topology/cluster/participant.c and topology/cluster/coordinating.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,7 @@
 # ends its worker, and comes back when there has been enough for a minute.
 #
 # The memory comes from a false /proc, which SKEIN_IDLE_ROOT names. The minute
-# is waited for. Covers cli/member/member_rest.c and cli/member/member.c.
+# is waited for. Covers cli/member/member_rest.c and cli/member/verb_member.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

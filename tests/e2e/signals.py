@@ -7,7 +7,7 @@ on the disk. A process is waited for by what it says, never by the clock; an
 alarm ends all of it if one wait takes too long.
 
 Covers cli/base/stop.c, cli/base/supervise.c, cli/base/trainer.c,
-cli/base/train_loop.c, cli/member/member_end.c,
+cli/base/train_loop.c, cli/member/verb_member.c,
 cli/base/resume_command.c, topology/run/run_config.c and --requeue-code.
 SPDX-License-Identifier: Apache-2.0
 """

@@ -5,11 +5,11 @@
  * Seeds are 1..300, or 1..1000 where all tests run (SKEIN_TESTS is set).
  *
  * Drives topology/elastic/membership.c and formats/checkpoint/held.c as
- * topology/cluster/coordinating.c and cli/member/member.c do, in a simulated
- * world: members die (some with their disks), come back, stop and continue,
- * leave (one, several or all at once, with their disks), lose lines in one
- * direction or both, find disks full; the coordinator dies between any two of
- * its duties, or because its journal cannot be written, and comes back with it.
+ * topology/cluster/coordinating.c and topology/cluster/participant.c do, in a
+ * simulated world: members die (some with their disks), come back, stop and
+ * continue, leave (one, several or all at once, with their disks), lose lines
+ * in one direction or both, find disks full; the coordinator dies between two
+ * of its duties, or because its journal cannot be written, and is back with it.
  * After `heal_ns` no more faults occur, except that in some worlds two members
  * never reach each other again. Checked in every step: only one generation
  * trains, and none after a newer one has; a member receives a generation only

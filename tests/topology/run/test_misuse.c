@@ -268,6 +268,27 @@ coordinate_nothing(void)
 }
 
 static bool
+take_part_in_nothing(void)
+{
+    char line[8], key[SKN_PUBLIC_KEY_BYTES];
+    skn_member_t *none = NULL;
+    skn_member_options_t options = SKN_ZERO;
+    skn_member_info_t info = SKN_ZERO;
+    skn_member_destroy(NULL);
+    skn_member_destroy(&none);
+    skn_member_leave(NULL);
+    skn_member_stop(NULL);
+    return !skn_member_new(NULL, &error) && is_usage(error.status) &&
+           !skn_member_new(&options, NULL) &&
+           is_usage(skn_member_start(NULL, &error)) &&
+           is_usage(skn_member_event(NULL, -1, line, sizeof(line), &error)) &&
+           is_usage(skn_member_wait(NULL, &error)) &&
+           is_usage(skn_member_info(NULL, &info, &error)) &&
+           skn_member_fd(NULL) == -1 &&
+           is_usage(skn_keygen(NULL, NULL, key, &error));
+}
+
+static bool
 train_with_nothing(void)
 {
     char line[8];
@@ -442,6 +463,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_point_reader_* and skn_names_*", read_nothing },
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },
+        { "skn_member_* and skn_keygen", take_part_in_nothing },
         { "skn_config_* and skn_reference_print", configure_nothing },
         { "skn_training_*", train_with_nothing },
         { "skn_yielding_*", yield_nothing },

@@ -236,38 +236,3 @@ cli_stop_become_worker(void)
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
-
-/* --- nothing to save ------------------------------------------------------ */
-
-static struct {
-    char *text;
-    size_t bytes;
-    int code;
-} farewell;
-
-static void
-say_farewell(int number)
-{
-    (void)number;
-    ssize_t written = write(STDOUT_FILENO, farewell.text, farewell.bytes);
-    (void)written;
-    cli_worker_exit(farewell.code);
-}
-
-void
-cli_stop_farewell(char *text, int code)
-{
-    const struct sigaction action = { .sa_handler = say_farewell };
-    sigset_t set;
-    all_of_them(&set);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    free(farewell.text);
-    farewell.text = text;
-    farewell.bytes = text ? strlen(text) : 0;
-    farewell.code = code;
-    for (size_t k = 0; k < ASKING_COUNT; k++)
-        if (!is_ignored(asking[k].number))
-            (void)sigaction(asking[k].number, &action, NULL);
-    (void)fflush(NULL);
-    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-}

@@ -68,9 +68,4 @@ cli_stop_news_t cli_stop_note(cli_stop_t *stop, int number, pid_t sender,
 void cli_stop_become_worker(void);
 int cli_stop_word(void);
 
-/* From this call until the next cli_stop_open, these signals write `text` to
- * standard output and end the process with `code`; signals that have already
- * arrived do so at once. Takes over `text` (from malloc; NULL is ""). */
-void cli_stop_farewell(char *text, int code);
-
 #endif

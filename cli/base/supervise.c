@@ -162,15 +162,25 @@ advise(const cli_call_t *call, int number, const char *text, bool saves,
                 : "please report this");
 }
 
+static const char *
+resume_point(const cli_parent_work_t *parent)
+{
+    return parent && parent->resumes ? parent->resumes
+                                     : "from its last checkpoint";
+}
+
 static int
 report_death(const cli_call_t *call, int number, const char *text,
-             bool insisted, const volatile bool *begun)
+             bool insisted, const volatile bool *begun,
+             const cli_parent_work_t *parent)
 {
     skn_error_t error = { 0 };
+    char how[80];
+    (void)snprintf(how, sizeof(how), "--resume continues %s",
+                   resume_point(parent));
     if (insisted) {
         cli_warn(call, "the run was stopped at once",
-                 begun && *begun ? "--resume continues from its last checkpoint"
-                                 : "");
+                 begun && *begun ? how : "");
         return CLI_STOP_INSISTED;
     }
     (void)skn_fail(&error, SKN_INTERNAL, "the worker process was killed by %s",
@@ -256,6 +266,7 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
     const volatile bool *end_mark = cli_worker_end_mark();
     for (int attempt = 0;; attempt++) {
         char text[SKN_ERROR_TEXT_BYTES], died[SKN_ERROR_TEXT_BYTES];
+        char again[80];
         bool empty = ftruncate(note, 0) == 0 && lseek(note, 0, SEEK_SET) == 0;
         note = empty ? note : -1;
         pid_t worker = start_worker(call, work, job, attempt, note);
@@ -277,10 +288,12 @@ repeat(const cli_call_t *call, cli_work_t *work, void *job,
         if (stop->asked_by || !begun || !*begun ||
             !within_budget(when, &restart_count))
             return report_death(call, number, text, cli_stop_insisted(stop),
-                                begun);
+                                begun, parent);
         (void)snprintf(died, sizeof(died),
                        "the worker process was killed by %.440s", text);
-        cli_warn(call, died, "it starts again from its last checkpoint");
+        (void)snprintf(again, sizeof(again), "it starts again %s",
+                       resume_point(parent));
+        cli_warn(call, died, again);
     }
 }
 
@@ -289,10 +302,14 @@ cli_supervise(const cli_call_t *call, cli_work_t *work, void *job,
               const volatile bool *begun, const cli_parent_work_t *parent)
 {
     skn_error_t error = { 0 };
+    bool saves = begun || parent;
     cli_stop_t stop = {
-        .doing = begun || parent ? "saving a checkpoint"
-                                 : "finishing the current work",
-        .insisting = begun || parent ? "quit without saving" : "quit at once",
+        .doing = parent && parent->doing ? parent->doing
+                 : saves                 ? "saving a checkpoint"
+                                         : "finishing the current work",
+        .insisting = parent && parent->insisting ? parent->insisting
+                     : saves                     ? "quit without saving"
+                                                 : "quit at once",
         .json = call->json,
         .leashed = parent && parent->leashed,
         .leased = parent && parent->leased,

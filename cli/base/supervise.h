@@ -29,6 +29,9 @@ typedef struct cli_parent_work {
     bool gives_memory;      /* a worker stopped for memory may be restarted */
     volatile bool *stopped; /* shared: the worker ended before it was done */
     bool leashed, leased;   /* as in cli_stop_t */
+    const char *doing, *insisting; /* the same; NULL: those of a run */
+    const char *resumes; /* where the next worker begins; NULL: "from its last
+                          * checkpoint" */
 } cli_parent_work_t;
 
 /* Forks, before any other thread exists, and runs `work` in the child until it

@@ -10,6 +10,7 @@
 #include "cli/base/supervise.h"
 #include "cli/base/train_loop.h"
 #include "cli/base/trace_events.h"
+#include "cli/base/worker_yielding.h"
 #include "formats/checkpoint/manifest.h"
 
 /* The interval at which the bar is redrawn. */
@@ -20,43 +21,22 @@ typedef struct job {
     const cli_training_t *training;
     char run_path[SKN_TEXT_MAX]; /* "": not known yet */
     char run_id[SKN_RUN_ID_BYTES];
-    cli_yielding_options_t yielding; /* valid if `yielding_known` */
-    volatile bool yielding_known;
+    cli_yielding_share_t yielding;
     volatile bool is_unnamed; /* the command does not name its run's folder */
     volatile bool begun;      /* training has begun, or may have */
     volatile bool stopped;    /* it was asked to stop before it was done */
 } job_t;
 
-/* The parent's state for yielding. */
-typedef struct yielding {
-    const cli_call_t *call;
-    const job_t *job;
-    cli_yielding_t *yielding;
-    bool tried;
-} yielding_t;
-
 /* --- the worker ----------------------------------------------------------- */
-
-/* Passes the settings `idle:` of the model file to the parent, which applies
- * them. */
-static void
-leave_to_parent(job_t *job, const skn_training_idle_t *idle)
-{
-    if (!idle->enabled)
-        return;
-    cli_yielding_worker();
-    cli_yielding_options_of(idle, job->training->node == NULL, &job->yielding);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    job->yielding_known = true;
-}
 
 /* Keeps for the parent, and for the next worker, what is known of the run. */
 static void
 note(void *shared, const skn_training_info_t *info)
 {
     job_t *job = shared;
-    if (info->idle && !job->yielding_known)
-        leave_to_parent(job, info->idle);
+    if (info->idle)
+        cli_yielding_share(&job->yielding, info->idle,
+                           job->training->node == NULL);
     if (info->path[0] && !job->run_path[0]) {
         (void)snprintf(job->run_path, sizeof(job->run_path), "%s", info->path);
         (void)snprintf(job->run_id, sizeof(job->run_id), "%s", info->run_id);
@@ -130,35 +110,6 @@ work(const cli_call_t *call, void *shared, int attempt)
 
 /* --- the parent ----------------------------------------------------------- */
 
-static skn_yielding_wish_t
-look(void *state, pid_t worker)
-{
-    yielding_t *yielding_state = state;
-    skn_error_t error = { 0 };
-    if (!yielding_state->job->yielding_known)
-        return SKN_YIELDING_STAY;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (!yielding_state->yielding && !yielding_state->tried) {
-        yielding_state->tried = true;
-        yielding_state->yielding = cli_yielding_open(
-            yielding_state->call, &yielding_state->job->yielding, &error);
-        if (!yielding_state->yielding)
-            cli_warn(yielding_state->call, error.text,
-                     "the run does not give way");
-    }
-    return yielding_state->yielding
-               ? cli_yielding_step(yielding_state->yielding, worker)
-               : SKN_YIELDING_STAY;
-}
-
-static void
-hurry(void *state)
-{
-    yielding_t *yielding_state = state;
-    if (yielding_state->yielding)
-        cli_yielding_hurry(yielding_state->yielding);
-}
-
 int
 cli_training(const cli_call_t *call, const cli_training_t *training)
 {
@@ -170,10 +121,10 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
         return cli_report(call, &error);
     }
     job->training = training;
-    yielding_t yielding_state = { .call = call, .job = job };
-    const cli_parent_work_t parent = { .step = look,
-                                       .hurry = hurry,
-                                       .state = &yielding_state,
+    cli_yielding_watch_t watch = { .call = call, .share = &job->yielding };
+    const cli_parent_work_t parent = { .step = cli_yielding_look,
+                                       .hurry = cli_yielding_hasten,
+                                       .state = &watch,
                                        .gives_memory = training->node == NULL,
                                        .stopped = &job->stopped,
                                        .leashed = training->leash,
@@ -182,7 +133,7 @@ cli_training(const cli_call_t *call, const cli_training_t *training)
      * state: no restart. */
     int code = cli_supervise(call, work, job,
                              training->node ? NULL : &job->begun, &parent);
-    cli_yielding_close(&yielding_state.yielding);
+    cli_yielding_close(&watch.yielding);
     *training->stopped = job->stopped;
     return code;
 }

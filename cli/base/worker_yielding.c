@@ -78,13 +78,19 @@ cli_yielding_close(cli_yielding_t **yielding)
 }
 
 void
-cli_yielding_worker(void)
+cli_yielding_share(cli_yielding_share_t *share, const skn_training_idle_t *idle,
+                   bool may_stop)
 {
     static char room[1 << 16];
+    if (!idle->enabled || share->known)
+        return;
     /* The autogroup of the terminal is shared with the owner's shell. */
     (void)setsid();
     if (!isatty(STDOUT_FILENO))
         (void)setvbuf(stdout, room, _IOFBF, sizeof(room));
+    cli_yielding_options_of(idle, may_stop, &share->options);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    share->known = true;
 }
 
 skn_yielding_wish_t
@@ -106,4 +112,33 @@ void
 cli_yielding_hurry(cli_yielding_t *yielding)
 {
     skn_yielding_hurry(yielding->yielding);
+}
+
+/* --- beside a worker ------------------------------------------------------ */
+
+skn_yielding_wish_t
+cli_yielding_look(void *state, pid_t worker)
+{
+    cli_yielding_watch_t *watch = state;
+    skn_error_t error = { 0 };
+    if (!watch->share->known)
+        return SKN_YIELDING_STAY;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (!watch->yielding && !watch->tried) {
+        watch->tried = true;
+        watch->yielding =
+            cli_yielding_open(watch->call, &watch->share->options, &error);
+        if (!watch->yielding)
+            cli_warn(watch->call, error.text, "the run does not give way");
+    }
+    return watch->yielding ? cli_yielding_step(watch->yielding, worker)
+                           : SKN_YIELDING_STAY;
+}
+
+void
+cli_yielding_hasten(void *state)
+{
+    cli_yielding_watch_t *watch = state;
+    if (watch->yielding)
+        cli_yielding_hurry(watch->yielding);
 }

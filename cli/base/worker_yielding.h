@@ -27,6 +27,18 @@ typedef struct cli_yielding_options {
 void cli_yielding_options_of(const skn_training_idle_t *idle, bool may_stop,
                              cli_yielding_options_t *options);
 
+/* What a worker leaves to its parent, in memory that they share. */
+typedef struct cli_yielding_share {
+    cli_yielding_options_t options; /* valid if `known` */
+    volatile bool known;
+} cli_yielding_share_t;
+
+/* Called by the worker that has read the settings; more than once is fine. If
+ * they are enabled, it starts a new session, and buffers standard output so
+ * that events are written in one piece. */
+void cli_yielding_share(cli_yielding_share_t *share,
+                        const skn_training_idle_t *idle, bool may_stop);
+
 typedef struct cli_yielding cli_yielding_t;
 
 /* As skn_yielding_new. `call` must outlive the result, `options` need not. */
@@ -41,8 +53,16 @@ void cli_yielding_hurry(cli_yielding_t *yielding);
 /* As skn_yielding_end and skn_yielding_destroy; *yielding may be NULL. */
 void cli_yielding_close(cli_yielding_t **yielding);
 
-/* Called by the worker itself, once: starts a new session, and buffers standard
- * output so that events are written in one piece. */
-void cli_yielding_worker(void);
+/* The parent's work beside its worker: `step` and `hurry` of a
+ * cli_parent_work_t. Nothing happens before the settings are known; close
+ * `yielding` at the end. */
+typedef struct cli_yielding_watch {
+    const cli_call_t *call;
+    const cli_yielding_share_t *share;
+    cli_yielding_t *yielding;
+    bool tried;
+} cli_yielding_watch_t;
+skn_yielding_wish_t cli_yielding_look(void *watch, pid_t worker);
+void cli_yielding_hasten(void *watch);
 
 #endif

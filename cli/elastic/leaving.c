@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/base/process.h"
-#include "cli/base/random.h"
+#include "formats/text/random.h"
 #include "formats/checkpoint/held.h"
 #include "formats/folder/folder.h"
 #include "transport/socket/clock.h"
@@ -54,12 +54,12 @@ cli_leaving_tell(cli_leaving_t *leaving, cli_local_cluster_t *cluster,
     leaving->told_ns = skn_monotonic_ns();
     leaving->batch = batch;
     for (uint32_t k = 0; left > 0; k = (k + 1) % nodes) {
-        bool is_taken = cli_random(random) % nodes < left;
+        bool is_taken = skn_random(random) % nodes < left;
         if (!is_taken || (leaving->set & bit(k)) ||
             cluster->process[k + 1].process <= 0)
             continue;
         cli_local_cluster_dismiss(
-            cluster, k + 1, 1 + (uint32_t)(cli_random(random) % AWAY_MS_MAX));
+            cluster, k + 1, 1 + (uint32_t)(skn_random(random) % AWAY_MS_MAX));
         leaving->set |= bit(k);
         left--;
     }

@@ -19,7 +19,7 @@
 #include "cli/base/events.h"
 #include "cli/elastic/leaving.h"
 #include "cli/base/process.h"
-#include "cli/base/random.h"
+#include "formats/text/random.h"
 #include "cli/elastic/up_elastic.h"
 #include "cli/base/verbs.h"
 #include "formats/folder/folder.h"
@@ -86,7 +86,7 @@ typedef struct torture {
 static uint64_t
 draw(torture_t *torture, uint64_t below)
 {
-    uint64_t value = cli_random(&torture->random);
+    uint64_t value = skn_random(&torture->random);
     return below ? value % below : 0;
 }
 

@@ -169,6 +169,13 @@ for language in c11 cxx17; do
             tr '\n' ' ')" \
         "start checkpoint stopped resume start checkpoint done label "
 
+    check "$language: tune.c builds" example skein tune.c -o tune
+    check "$language: it tunes" timeout 300 ./tune "$work/tiny.yaml" tuned
+    check_equal "$language:   with an event for each trial" \
+        "$(grep -c '"event":"trial"' "$work/.check")" 4
+    check_match "$language:   and writes the best config" \
+        '^train with tuned/tune.yaml$' "$work/.check"
+    check "$language:   and resumes" timeout 300 ./tune "$work/tiny.yaml" tuned
     check "$language: yielding.c builds" example skein yielding.c -o yielding
     check_code 7 "$language: a command gives way" ./yielding sh -c 'exit 7'
     check_match "$language:   in a session of its own" \
@@ -179,6 +186,6 @@ for language in c11 cxx17; do
         "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
             cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
     rm -rf ping_pong host ports service model predict train run yielding \
-        leave wordcount/wordcount.so
+        leave tune tuned wordcount/wordcount.so
 done
 finish

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # tune.sh - successive halving on a tiny model: what it tells, keeps, refuses.
 #
-# Covers cli/tune/tune.c, cli/tune/trial.c, cli/tune/trials.c, cli/tune/tuned.c
-# and cli/tune/tuning.c.
+# Covers cli/tune/tune.c and topology/tuning/trials.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -69,6 +68,24 @@ check_equal "no trial was run twice" \
     "$(grep -c '"score"' killed/tune.journal)" \
     "$(grep -c '"score"' whole/tune.journal)"
 
+# --- a trial that dies ------------------------------------------------------
+"$skein" tune tiny.yaml -o train.validate=0.3 -o train.epochs=300 --rounds 1 \
+    --candidates 3 --folder died --json >died.out 2>died.err &
+victim=$!
+# The first trial after auto's: candidate 1 of round 1.
+began() { grep -q '"event":"forecast"' died.out && [ -e died/trial ]; }
+wait_until 300 began
+worker=$(pgrep -P "$victim" | head -n 1)
+kill -9 "$worker"
+wait "$victim"
+check_equal "a trial that dies does not end the tuning" $? 0
+check_match "  which is reported" \
+    'killed by signal 9 .*; it starts again after the last trial that' died.err
+check_equal "  and it alone has failed" \
+    "$(grep -c '"message":"its process died"' died.out)" 1
+check_equal "  so that the tuning comes to its end" \
+    "$(event tuned path died.out)" died
+
 # --- stopped ----------------------------------------------------------------
 "$skein" tune tiny.yaml "${some[@]}" -o train.epochs=3000 --folder stopped \
     --json >stopped.out 2>&1 &
@@ -100,7 +117,7 @@ mkfifo slow.txt
 check_equal "Ctrl-C while the data is read ends it" "$(interrupted slow.txt \
     said "$skein" tune tiny.yaml "${some[@]}" -o data.train=slow.txt \
     --folder slow)" 0
-check_equal "  in one line" "$(cat said)" "stopped before a trial began"
+check_equal "  in one line" "$(tail -n 1 said)" "stopped before a trial began"
 check "  and nothing is left" test ! -e slow
 
 # --- the budget -------------------------------------------------------------

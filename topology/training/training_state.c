@@ -43,16 +43,9 @@ skn_training_set_config(skn_training_t *training, const skn_model_t *model)
     const char *file = training->idle_texts[0] = strdup(idle->notice.file);
     const char *command = training->idle_texts[1] =
         strdup(idle->notice.command);
-    training->idle = (skn_training_idle_t){
-        .enabled = idle->enabled,
-        .reserve_cores = idle->reserve_cores,
-        .share = idle->share,
-        .memory = idle->memory,
-        .grace_s = idle->grace_s,
-        .notice_every_s = idle->notice.every_s,
-        .notice_file = file ? file : "",
-        .notice_command = command ? command : "",
-    };
+    training->idle = skn_training_idle_of(model);
+    training->idle.notice_file = file ? file : "";
+    training->idle.notice_command = command ? command : "";
     begin(training);
     training->info.idle = &training->idle;
     training->info.path_is_chosen =

@@ -6,6 +6,21 @@
 
 #include "topology/training/training_internal.h"
 
+/* `idle` of a config, whose texts are the model's. */
+static inline skn_training_idle_t
+skn_training_idle_of(const skn_model_t *model)
+{
+    const skn_model_idle_t *idle = &model->idle;
+    return (skn_training_idle_t){ .enabled = idle->enabled,
+                                  .reserve_cores = idle->reserve_cores,
+                                  .share = idle->share,
+                                  .memory = idle->memory,
+                                  .grace_s = idle->grace_s,
+                                  .notice_every_s = idle->notice.every_s,
+                                  .notice_file = idle->notice.file,
+                                  .notice_command = idle->notice.command };
+}
+
 /* Each of them wakes the host. */
 void skn_training_set_phase(skn_training_t *training,
                             skn_training_phase_t phase);

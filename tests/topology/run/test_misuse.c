@@ -17,6 +17,7 @@
 #include "skein/predictor.h"
 #include "skein/topology.h"
 #include "skein/training.h"
+#include "skein/tuning.h"
 #include "skein/version.h"
 #include "skein/yielding.h"
 
@@ -313,6 +314,26 @@ train_with_nothing(void)
 }
 
 static bool
+tune_nothing(void)
+{
+    char line[8];
+    skn_tuning_t *none = NULL;
+    skn_tuning_options_t options = SKN_ZERO;
+    skn_tuning_info_t info = SKN_ZERO;
+    skn_tuning_destroy(NULL);
+    skn_tuning_destroy(&none);
+    skn_tuning_stop(NULL);
+    return !skn_tuning_new(NULL, &error) && is_usage(error.status) &&
+           !skn_tuning_new(&options, &error) && is_usage(error.status) &&
+           is_usage(skn_tuning_start(NULL, &error)) &&
+           is_usage(skn_tuning_event(NULL, -1, line, sizeof(line), &error)) &&
+           is_usage(skn_tuning_wait(NULL, &error)) &&
+           is_usage(skn_tuning_info(NULL, &info, &error)) &&
+           skn_tuning_info(NULL, NULL, NULL) == SKN_USAGE &&
+           skn_tuning_fd(NULL) == -1;
+}
+
+static bool
 yield_nothing(void)
 {
     char line[8];
@@ -466,6 +487,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_member_* and skn_keygen", take_part_in_nothing },
         { "skn_config_* and skn_reference_print", configure_nothing },
         { "skn_training_*", train_with_nothing },
+        { "skn_tuning_*", tune_nothing },
         { "skn_yielding_*", yield_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },

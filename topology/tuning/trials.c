@@ -1,6 +1,6 @@
 /* trials.c - writes and reads the journal of a tuning's trials.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/tune/trials.h"
+#include "topology/tuning/trials.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ read_u32(const json_t *line, const char *key, uint32_t most, uint32_t *value)
 }
 
 static void
-keep(cli_trials_t *trials, uint32_t round, uint32_t candidate,
-     const cli_result_t *result)
+keep(skn_trials_t *trials, uint32_t round, uint32_t candidate,
+     const skn_trial_result_t *result)
 {
     trials->count++;
     trials->wall_s += result->wall_s;
@@ -31,16 +31,16 @@ keep(cli_trials_t *trials, uint32_t round, uint32_t candidate,
 static skn_status_t
 take(void *job, const json_t *line, skn_error_t *error)
 {
-    cli_trials_t *trials = job;
+    skn_trials_t *trials = job;
     uint32_t round = 0, candidate = 0;
     if (json_object_get(line, "tune")) {
         json_decref(trials->head);
         trials->head = json_deep_copy(line);
-    } else if (read_u32(line, "round", CLI_ROUNDS_MAX - 1, &round) &&
-               read_u32(line, "candidate", CLI_CANDIDATES_MAX - 1,
+    } else if (read_u32(line, "round", SKN_ROUNDS_MAX - 1, &round) &&
+               read_u32(line, "candidate", SKN_CANDIDATES_MAX - 1,
                         &candidate)) {
         const json_t *score = json_object_get(line, "score");
-        const cli_result_t result = {
+        const skn_trial_result_t result = {
             .known = true,
             .score = score ? json_number_value(score) : NAN,
             .cpu_s = skn_json_number(line, "cpu_s"),
@@ -48,9 +48,9 @@ take(void *job, const json_t *line, skn_error_t *error)
             .wall_s = skn_json_number(line, "wall_s"),
         };
         keep(trials, round, candidate, &result);
-    } else if (read_u32(line, "candidates", CLI_CANDIDATES_MAX,
+    } else if (read_u32(line, "candidates", SKN_CANDIDATES_MAX,
                         &trials->candidates) &&
-               read_u32(line, "ends", CLI_ROUNDS_MAX, &trials->ends) &&
+               read_u32(line, "ends", SKN_ROUNDS_MAX, &trials->ends) &&
                trials->candidates > 0 && trials->ends > 0) {
         trials->fitted = true;
     } else {
@@ -62,9 +62,9 @@ take(void *job, const json_t *line, skn_error_t *error)
 
 /* Adds `line` and releases it. */
 static skn_status_t
-add(cli_trials_t *trials, json_t *line, skn_error_t *error)
+add(skn_trials_t *trials, json_t *line, skn_error_t *error)
 {
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    char *text = line ? skn_json_write(line, JSON_COMPACT) : NULL;
     skn_status_t status =
         text ? skn_journal_add(trials->journal, text, error)
              : skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
@@ -75,7 +75,7 @@ add(cli_trials_t *trials, json_t *line, skn_error_t *error)
 
 /* Reports the first member in which the file's head differs from ours. */
 static skn_status_t
-compare(const cli_trials_t *trials, const char *path, json_t *head,
+compare(const skn_trials_t *trials, const char *path, json_t *head,
         skn_error_t *error)
 {
     const char *key;
@@ -85,8 +85,8 @@ compare(const cli_trials_t *trials, const char *path, json_t *head,
         const json_t *theirs = json_object_get(trials->head, key);
         if (theirs && json_equal(ours, theirs))
             continue;
-        char *was = theirs ? json_dumps(theirs, JSON_ENCODE_ANY) : NULL;
-        char *is = json_dumps(ours, JSON_ENCODE_ANY);
+        char *was = theirs ? skn_json_write(theirs, JSON_ENCODE_ANY) : NULL;
+        char *is = skn_json_write(ours, JSON_ENCODE_ANY);
         (void)skn_fail(error, SKN_USAGE,
                        "%s was started with another '%s': %.60s, not %.60s",
                        path, key, was ? was : "none", is ? is : "this");
@@ -100,7 +100,7 @@ compare(const cli_trials_t *trials, const char *path, json_t *head,
 }
 
 skn_status_t
-cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
+skn_trials_open(skn_trials_t *trials, const char *path, json_t *head,
                 bool resume, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
@@ -126,11 +126,11 @@ cli_trials_open(cli_trials_t *trials, const char *path, json_t *head,
 }
 
 skn_status_t
-cli_trials_add(cli_trials_t *trials, uint32_t round, uint32_t candidate,
-               const cli_trial_t *trial, skn_error_t *error)
+skn_trials_add(skn_trials_t *trials, uint32_t round, uint32_t candidate,
+               const skn_trial_t *trial, skn_error_t *error)
 {
-    bool done = trial->end == CLI_TRIAL_DONE;
-    const cli_result_t result = {
+    bool done = trial->end == SKN_TRIAL_DONE;
+    const skn_trial_result_t result = {
         .known = true,
         .score = done ? trial->score : NAN,
         .cpu_s = trial->cpu_s,
@@ -143,13 +143,13 @@ cli_trials_add(cli_trials_t *trials, uint32_t round, uint32_t candidate,
                   result.train_s, "wall_s", result.wall_s);
     (void)json_object_set_new(line, done ? "score" : "error",
                               done ? json_real(trial->score)
-                                   : json_string(trial->text));
+                                   : json_string(trial->error.text));
     keep(trials, round, candidate, &result);
     return add(trials, line, error);
 }
 
 skn_status_t
-cli_trials_fit(cli_trials_t *trials, const cli_halving_t *halving,
+skn_trials_fit(skn_trials_t *trials, const skn_halving_t *halving,
                skn_error_t *error)
 {
     trials->fitted = true;
@@ -163,7 +163,7 @@ cli_trials_fit(cli_trials_t *trials, const cli_halving_t *halving,
 }
 
 void
-cli_trials_close(cli_trials_t *trials)
+skn_trials_close(skn_trials_t *trials)
 {
     skn_journal_close(&trials->journal);
     json_decref(trials->head);

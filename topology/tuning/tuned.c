@@ -1,6 +1,6 @@
 /* tuned.c - writes the model file that a tuning results in.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/tune/tuned.h"
+#include "topology/tuning/tuned.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define NAME "tune.yaml"
 
 static void
-compare(const cli_verdict_t *verdict, char *text, size_t bytes)
+compare(const skn_tuned_result_t *verdict, char *text, size_t bytes)
 {
     double more = verdict->score - verdict->auto_score;
     if (verdict->best == 0)
@@ -38,7 +38,7 @@ compare(const cli_verdict_t *verdict, char *text, size_t bytes)
 }
 
 const char *
-cli_verdict_describe(const cli_verdict_t *verdict, char *text, size_t bytes)
+skn_tuned_describe(const skn_tuned_result_t *verdict, char *text, size_t bytes)
 {
     compare(verdict, text, bytes);
     size_t used = strlen(text);
@@ -142,21 +142,21 @@ set_paths(skn_document_t *document, const skn_model_t *model,
 /* Sets the keys that were found: all of them if any differs, because a key that
  * is `auto` may depend on another one and would change with it. */
 static void
-set_found(skn_document_t *document, const cli_tuned_file_t *tuned,
+set_found(skn_document_t *document, const skn_tuned_file_t *tuned,
           skn_problems_t *problems)
 {
-    const cli_space_t *space = tuned->space;
+    const skn_space_t *space = tuned->space;
     if (memcmp(tuned->best, &space->base, sizeof(space->base)) == 0)
         return;
-    for (int k = 0; k < CLI_TUNED_COUNT; k++) {
+    for (int k = 0; k < SKN_TUNED_COUNT; k++) {
         char key[SKN_NAME_MAX + 64], value[32];
         skn_json_text_t text = { 0 };
         if (!space->free[k])
             continue;
         skn_json_text_add(
             &text, "%s=%s",
-            cli_space_key(space, (cli_tuned_t)k, key, sizeof(key)),
-            cli_candidate_value(tuned->best, (cli_tuned_t)k, value,
+            skn_space_key(space, (skn_tuned_t)k, key, sizeof(key)),
+            skn_candidate_value(tuned->best, (skn_tuned_t)k, value,
                                 sizeof(value)));
         set(document, &text, problems);
     }
@@ -187,7 +187,7 @@ write_whole(const char *folder, const char *bytes, size_t byte_count,
 }
 
 static skn_status_t
-print(const cli_tuned_file_t *tuned, const skn_document_t *document,
+print(const skn_tuned_file_t *tuned, const skn_document_t *document,
       skn_error_t *error)
 {
     char *bytes = NULL;
@@ -207,7 +207,7 @@ print(const cli_tuned_file_t *tuned, const skn_document_t *document,
 }
 
 skn_status_t
-cli_tuned_write(const cli_tuned_file_t *tuned, skn_problems_t *problems,
+skn_tuned_write(const skn_tuned_file_t *tuned, skn_problems_t *problems,
                 skn_error_t *error)
 {
     skn_model_t *model = NULL;

@@ -12,57 +12,52 @@
  * 2018. Here a trial's length is also the length of its schedule: it is a short
  * run, not the beginning of a long one. Pure: no clock, no file.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_TUNE_HALVING_H
-#define CLI_TUNE_HALVING_H
+#ifndef TOPOLOGY_TUNING_HALVING_H
+#define TOPOLOGY_TUNING_HALVING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CLI_CANDIDATES_MAX 256u
-#define CLI_ROUNDS_MAX 8u
+#define SKN_CANDIDATES_MAX 256u
+#define SKN_ROUNDS_MAX 8u
 
-typedef struct cli_halving {
+typedef struct skn_halving {
     uint32_t candidates; /* in round 0, including candidate 0 */
     uint32_t rounds;     /* until trials have their full length */
     uint32_t ends;       /* rounds that are run, at most `rounds` */
     double keep;         /* share of a round's candidates, 0 < keep < 1 */
-} cli_halving_t;
+} skn_halving_t;
 
 /* The measured costs of trials: the time of `auto` at full length, the extra
  * time of each trial, and the mean cost of a candidate relative to `auto`. */
-typedef struct cli_halving_pace {
+typedef struct skn_halving_pace {
     double full_s, extra_s, mean_cost;
-} cli_halving_pace_t;
+} skn_halving_pace_t;
 
 /* The number of trials of `round`, without candidate 0 if its score does not
  * keep it there. */
-uint32_t cli_halving_count(const cli_halving_t *halving, uint32_t round);
+uint32_t skn_halving_count(const skn_halving_t *halving, uint32_t round);
 /* The share of the full length that a trial of `round` has. */
-double cli_halving_share(const cli_halving_t *halving, uint32_t round);
+double skn_halving_share(const skn_halving_t *halving, uint32_t round);
 
 /* Orders the candidates with a score (NAN: none), the greatest score first and,
  * of equal scores, the lower number. Returns their number. */
-uint32_t cli_halving_rank(const double *score, uint32_t count, uint32_t *order);
+uint32_t skn_halving_rank(const double *score, uint32_t count, uint32_t *order);
 /* Chooses the candidates of round + 1 by the scores of `round`, in the order of
  * training: 0, then the best one, and so on. Returns their number. */
-uint32_t cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
+uint32_t skn_halving_survivors(const skn_halving_t *halving, uint32_t round,
                                const double *score, uint32_t *chosen);
 
 /* The seconds that all trials take. */
-double cli_halving_seconds(const cli_halving_t *halving,
-                           const cli_halving_pace_t *pace);
+double skn_halving_seconds(const skn_halving_t *halving,
+                           const skn_halving_pace_t *pace);
 /* Reduces the search to `left_s`, including the first trial of round 0: fewer
  * candidates, down to 4; then without the longest trials; then fewer still. */
-void cli_halving_fit(cli_halving_t *halving, const cli_halving_pace_t *pace,
+void skn_halving_fit(skn_halving_t *halving, const skn_halving_pace_t *pace,
                      double left_s);
 
 /* The standard error of the difference of two shares of `points` points, as if
  * these were drawn again each time: binomial, so rather too great. */
-double cli_halving_error(double share, double other, double points);
-
-/* Reads "90", "90s", "10m" or "1.5h". False: the text is not a time. */
-bool cli_halving_read_time(const char *text, double *seconds);
-/* Reads "1/3" or "0.33": between 0 and 1. */
-bool cli_halving_read_share(const char *text, double *share);
+double skn_halving_error(double share, double other, double points);
 
 #endif

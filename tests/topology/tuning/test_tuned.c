@@ -1,23 +1,23 @@
 /* test_tuned.c - tests the report on the best candidate.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/tune/tuned.h"
+#include "topology/tuning/tuned.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
 static void
-expect(cli_verdict_t verdict, const char *want)
+expect(skn_tuned_result_t verdict, const char *want)
 {
     char text[256];
     if (verdict.share <= 0)
         verdict.share = 1;
-    cr_expect_str_eq(cli_verdict_describe(&verdict, text, sizeof(text)), want);
+    cr_expect_str_eq(skn_tuned_describe(&verdict, text, sizeof(text)), want);
 }
 
 Test(tuned, a_difference_within_the_error_is_said_to_be_none)
 {
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 3, .score = .62, .auto_score = .61, .error = .0125 },
         "0.0100 more than auto, within the standard error of 0.0125: it may "
         "be no better");
@@ -26,12 +26,12 @@ Test(tuned, a_difference_within_the_error_is_said_to_be_none)
 Test(tuned, a_difference_of_one_error_is_likely_of_two_it_stands_for_itself)
 {
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 3, .score = .625, .auto_score = .61, .error = .0125 },
         "0.0150 more than auto, with a standard error of 0.0125: likely "
         "better");
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 3, .score = .65, .auto_score = .61, .error = .0125 },
         "0.0400 more than auto, with a standard error of 0.0125");
 }
@@ -39,7 +39,7 @@ Test(tuned, a_difference_of_one_error_is_likely_of_two_it_stands_for_itself)
 Test(tuned, auto_may_be_the_best)
 {
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 0, .score = .61, .auto_score = .61, .error = .01 },
         "nothing better than auto was found");
 }
@@ -47,22 +47,22 @@ Test(tuned, auto_may_be_the_best)
 Test(tuned, an_unknown_score_or_error_is_not_printed)
 {
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 3, .score = .61, .auto_score = NAN, .error = NAN },
         "the trial of auto itself failed");
     expect(
-        (cli_verdict_t){
+        (skn_tuned_result_t){
             .best = 3, .score = .5, .auto_score = .25, .error = NAN },
         "0.2500 more than auto");
 }
 
 Test(tuned, trials_that_were_short_are_said_to_be)
 {
-    expect((cli_verdict_t){ .best = 3,
-                            .score = .65,
-                            .auto_score = .61,
-                            .error = .0125,
-                            .share = 1.0 / 3 },
+    expect((skn_tuned_result_t){ .best = 3,
+                                 .score = .65,
+                                 .auto_score = .61,
+                                 .error = .0125,
+                                 .share = 1.0 / 3 },
            "0.0400 more than auto, with a standard error of 0.0125; trials had "
            "0.33 of the full length, and whole runs may differ");
 }

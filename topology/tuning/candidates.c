@@ -1,13 +1,13 @@
 /* candidates.c - draws configs near the one that `auto` chooses.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/tune/candidates.h"
+#include "topology/tuning/candidates.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/random.h"
+#include "formats/text/random.h"
 #include "skein/limits.h"
 #include "topology/plan/plan.h"
 
@@ -26,12 +26,12 @@
 
 static const char *const names[] = {
 #define T(name, word, key) word,
-    CLI_TUNED(T)
+    SKN_TUNED(T)
 #undef T
 };
 static const char *const keys[] = {
 #define T(name, word, key) key,
-    CLI_TUNED(T)
+    SKN_TUNED(T)
 #undef T
 };
 #define WORD(name, word) #word,
@@ -46,7 +46,7 @@ output_of(const skn_model_t *model)
 }
 
 void
-cli_space_init(cli_space_t *space, const skn_model_t *model, uint64_t points,
+skn_space_init(skn_space_t *space, const skn_model_t *model, uint64_t points,
                uint32_t labels, double labels_per_point)
 {
     const skn_model_layer_t *hidden = model->layers, *output = output_of(model);
@@ -58,47 +58,47 @@ cli_space_init(cli_space_t *space, const skn_model_t *model, uint64_t points,
     bool plain = optimizer->kind != SKN_OPTIMIZER_SGD &&
                  optimizer->beta1 == 0.9 && optimizer->beta2 == 0.999 &&
                  optimizer->weight_decay == 0;
-    *space = (cli_space_t){
+    *space = (skn_space_t){
         .model = model,
         .points = (double)points,
         .labels = labels,
         .labels_per_point = labels_per_point,
     };
     memset(space->free, true, sizeof(space->free));
-    space->free[CLI_TUNED_ROWS] = sampled;
-    space->free[CLI_TUNED_OPTIMIZER] = plain;
+    space->free[SKN_TUNED_ROWS] = sampled;
+    space->free[SKN_TUNED_OPTIMIZER] = plain;
     /* A rate without a kind is for Adam (topology/plan/plan_auto.c). */
     if (!plain && optimizer->kind == SKN_OPTIMIZER_ADAGRAD)
-        space->free[CLI_TUNED_RATE] = false;
+        space->free[SKN_TUNED_RATE] = false;
     double *value = space->base.value;
-    value[CLI_TUNED_RATE] = optimizer->rate;
-    value[CLI_TUNED_EPOCHS] = (double)train->epochs;
-    value[CLI_TUNED_UNITS] = (double)hidden->units;
-    value[CLI_TUNED_DROPOUT] = hidden->dropout;
-    value[CLI_TUNED_SMOOTHING] = softmax ? output->label_smoothing : 0;
-    value[CLI_TUNED_BATCH] = (double)train->batch_rows;
-    value[CLI_TUNED_ROWS] = sampled ? (double)output->sampler.rows : labels;
-    value[CLI_TUNED_OPTIMIZER] = optimizer->kind;
-    value[CLI_TUNED_LOSS] = output->loss;
+    value[SKN_TUNED_RATE] = optimizer->rate;
+    value[SKN_TUNED_EPOCHS] = (double)train->epochs;
+    value[SKN_TUNED_UNITS] = (double)hidden->units;
+    value[SKN_TUNED_DROPOUT] = hidden->dropout;
+    value[SKN_TUNED_SMOOTHING] = softmax ? output->label_smoothing : 0;
+    value[SKN_TUNED_BATCH] = (double)train->batch_rows;
+    value[SKN_TUNED_ROWS] = sampled ? (double)output->sampler.rows : labels;
+    value[SKN_TUNED_OPTIMIZER] = optimizer->kind;
+    value[SKN_TUNED_LOSS] = output->loss;
 }
 
 void
-cli_space_fix(cli_space_t *space, const char *override)
+skn_space_fix(skn_space_t *space, const char *override)
 {
     size_t bytes = strcspn(override, "=");
-    for (int k = 0; k < CLI_TUNED_COUNT; k++) {
+    for (int k = 0; k < SKN_TUNED_COUNT; k++) {
         char key[SKN_NAME_MAX + 64];
-        (void)cli_space_key(space, (cli_tuned_t)k, key, sizeof(key));
+        (void)skn_space_key(space, (skn_tuned_t)k, key, sizeof(key));
         if (strncmp(key, override, bytes) == 0 &&
             (key[bytes] == '\0' || key[bytes] == '.'))
             space->free[k] = false;
     }
     /* A change of optimizer or loss needs the rate or smoothing to change with
      * it. */
-    if (!space->free[CLI_TUNED_RATE])
-        space->free[CLI_TUNED_OPTIMIZER] = false;
-    if (!space->free[CLI_TUNED_SMOOTHING])
-        space->free[CLI_TUNED_LOSS] = false;
+    if (!space->free[SKN_TUNED_RATE])
+        space->free[SKN_TUNED_OPTIMIZER] = false;
+    if (!space->free[SKN_TUNED_SMOOTHING])
+        space->free[SKN_TUNED_LOSS] = false;
 }
 
 /* --- drawing -------------------------------------------------------------- */
@@ -106,7 +106,7 @@ cli_space_fix(cli_space_t *space, const char *override)
 static double
 pick(uint64_t *random, const double *list, size_t count)
 {
-    return list[cli_random(random) % count];
+    return list[skn_random(random) % count];
 }
 #define PICK(random, ...)                                                      \
     pick(random, (const double[]){ __VA_ARGS__ },                              \
@@ -124,7 +124,7 @@ static double
 around(double rate, uint64_t *random)
 {
     char text[32];
-    double unit = (double)(cli_random(random) >> 11) * 0x1p-53;
+    double unit = (double)(skn_random(random) >> 11) * 0x1p-53;
     (void)skn_text_write(text, sizeof(text), "%.1e", rate * exp2(4 * unit - 2));
     return skn_text_real(text, NULL);
 }
@@ -132,96 +132,96 @@ around(double rate, uint64_t *random)
 /* Changes the optimizer, and the rate by the ratio of the usual rates: with
  * both optimizers, shorter runs have greater rates. */
 static void
-change_optimizer(cli_candidate_t *candidate, uint64_t *random)
+change_optimizer(skn_candidate_t *candidate, uint64_t *random)
 {
     double *value = candidate->value;
-    bool adam = value[CLI_TUNED_OPTIMIZER] == (double)SKN_OPTIMIZER_ADAM;
-    value[CLI_TUNED_OPTIMIZER] =
+    bool adam = value[SKN_TUNED_OPTIMIZER] == (double)SKN_OPTIMIZER_ADAM;
+    value[SKN_TUNED_OPTIMIZER] =
         adam ? SKN_OPTIMIZER_ADAGRAD : SKN_OPTIMIZER_ADAM;
     double times = skn_plan_usual_rate(SKN_OPTIMIZER_ADAGRAD) /
                    skn_plan_usual_rate(SKN_OPTIMIZER_ADAM);
     times = adam ? times : 1 / times;
-    value[CLI_TUNED_RATE] = around(value[CLI_TUNED_RATE] * times, random);
+    value[SKN_TUNED_RATE] = around(value[SKN_TUNED_RATE] * times, random);
 }
 
 static void
-change_loss(cli_candidate_t *candidate)
+change_loss(skn_candidate_t *candidate)
 {
     double *value = candidate->value;
-    bool softmax = value[CLI_TUNED_LOSS] == (double)SKN_LOSS_SOFTMAX;
-    value[CLI_TUNED_LOSS] = softmax ? SKN_LOSS_ONE_VS_ALL : SKN_LOSS_SOFTMAX;
-    value[CLI_TUNED_SMOOTHING] = softmax ? 0 : SMOOTHING;
+    bool softmax = value[SKN_TUNED_LOSS] == (double)SKN_LOSS_SOFTMAX;
+    value[SKN_TUNED_LOSS] = softmax ? SKN_LOSS_ONE_VS_ALL : SKN_LOSS_SOFTMAX;
+    value[SKN_TUNED_SMOOTHING] = softmax ? 0 : SMOOTHING;
 }
 
 static void
-change(const cli_space_t *space, cli_tuned_t which, cli_candidate_t *candidate,
+change(const skn_space_t *space, skn_tuned_t which, skn_candidate_t *candidate,
        uint64_t *random)
 {
     double *value = &candidate->value[which];
     switch (which) {
-    case CLI_TUNED_RATE:
+    case SKN_TUNED_RATE:
         *value = around(*value, random);
         break;
-    case CLI_TUNED_EPOCHS:
+    case SKN_TUNED_EPOCHS:
         *value = fmax(1, round(*value * PICK(random, 0.5, 0.75, 1.5, 2)));
         break;
-    case CLI_TUNED_UNITS: /* a whole number of cache lines */
+    case SKN_TUNED_UNITS: /* a whole number of cache lines */
         *value = clamp(16 * round(*value * PICK(random, 0.5, 1.5, 2) / 16), 16,
                        65536);
         break;
-    case CLI_TUNED_DROPOUT:
-    case CLI_TUNED_SMOOTHING:
+    case SKN_TUNED_DROPOUT:
+    case SKN_TUNED_SMOOTHING:
         *value += PICK(random, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3);
         *value = clamp(round(*value * 100) / 100, 0, SHARE_MAX);
         break;
-    case CLI_TUNED_BATCH:
+    case SKN_TUNED_BATCH:
         *value = clamp(round(*value * PICK(random, 0.5, 2)), 1,
                        fmin(65536, space->points));
         break;
-    case CLI_TUNED_ROWS:
+    case SKN_TUNED_ROWS:
         *value =
             clamp(round(*value * PICK(random, 0.5, 2, 4)), 1, space->labels);
         break;
-    case CLI_TUNED_OPTIMIZER:
+    case SKN_TUNED_OPTIMIZER:
         change_optimizer(candidate, random);
         break;
-    case CLI_TUNED_LOSS:
+    case SKN_TUNED_LOSS:
         change_loss(candidate);
         break;
-    case CLI_TUNED_COUNT:
+    case SKN_TUNED_COUNT:
         break;
     }
 }
 
 /* Goes through the keys backwards: another optimizer or loss sets the rate or
  * smoothing first, which may then be varied. */
-static cli_candidate_t
-draw_one(const cli_space_t *space, uint64_t *random)
+static skn_candidate_t
+draw_one(const skn_space_t *space, uint64_t *random)
 {
-    cli_candidate_t candidate = space->base;
-    bool chosen[CLI_TUNED_COUNT] = { false };
-    uint64_t changes = 1 + cli_random(random) % CHANGES_MAX;
+    skn_candidate_t candidate = space->base;
+    bool chosen[SKN_TUNED_COUNT] = { false };
+    uint64_t changes = 1 + skn_random(random) % CHANGES_MAX;
     for (uint64_t k = 0; k < changes; k++)
-        chosen[cli_random(random) % CLI_TUNED_COUNT] = true;
-    for (int k = CLI_TUNED_COUNT - 1; k >= 0; k--)
+        chosen[skn_random(random) % SKN_TUNED_COUNT] = true;
+    for (int k = SKN_TUNED_COUNT - 1; k >= 0; k--)
         if (chosen[k] && space->free[k])
-            change(space, (cli_tuned_t)k, &candidate, random);
-    if (candidate.value[CLI_TUNED_LOSS] == (double)SKN_LOSS_ONE_VS_ALL)
-        candidate.value[CLI_TUNED_SMOOTHING] = 0;
+            change(space, (skn_tuned_t)k, &candidate, random);
+    if (candidate.value[SKN_TUNED_LOSS] == (double)SKN_LOSS_ONE_VS_ALL)
+        candidate.value[SKN_TUNED_SMOOTHING] = 0;
     return candidate;
 }
 
 uint32_t
-cli_candidates_draw(const cli_space_t *space, uint64_t seed, uint32_t count,
-                    cli_candidate_t *list)
+skn_candidates_draw(const skn_space_t *space, uint64_t seed, uint32_t count,
+                    skn_candidate_t *list)
 {
     uint32_t drawn = 0, attempt = 0;
     uint64_t random = seed;
     if (count > 0)
         list[drawn++] = space->base;
     while (drawn < count && attempt++ < ATTEMPTS) {
-        cli_candidate_t candidate = draw_one(space, &random);
-        bool known = cli_candidate_cost(space, &candidate) > COST_MAX;
+        skn_candidate_t candidate = draw_one(space, &random);
+        bool known = skn_candidate_cost(space, &candidate) > COST_MAX;
         for (uint32_t k = 0; k < drawn; k++)
             known =
                 known || memcmp(&list[k], &candidate, sizeof(candidate)) == 0;
@@ -236,29 +236,29 @@ cli_candidates_draw(const cli_space_t *space, uint64_t seed, uint32_t count,
 /* --- cost ----------------------------------------------------------------- */
 
 static double
-work_of(const cli_space_t *space, const cli_candidate_t *candidate)
+work_of(const skn_space_t *space, const skn_candidate_t *candidate)
 {
     const double *value = candidate->value;
-    double batch = value[CLI_TUNED_BATCH];
+    double batch = value[SKN_TUNED_BATCH];
     double rows = fmin(space->labels,
-                       value[CLI_TUNED_ROWS] + batch * space->labels_per_point);
-    return value[CLI_TUNED_EPOCHS] * value[CLI_TUNED_UNITS] * rows *
+                       value[SKN_TUNED_ROWS] + batch * space->labels_per_point);
+    return value[SKN_TUNED_EPOCHS] * value[SKN_TUNED_UNITS] * rows *
            (1 + UPDATE_POINTS / batch);
 }
 
 double
-cli_candidate_cost(const cli_space_t *space, const cli_candidate_t *candidate)
+skn_candidate_cost(const skn_space_t *space, const skn_candidate_t *candidate)
 {
     return work_of(space, candidate) / work_of(space, &space->base);
 }
 
-cli_length_t
-cli_candidate_length(const cli_space_t *space, const cli_candidate_t *candidate,
+skn_trial_length_t
+skn_candidate_length(const skn_space_t *space, const skn_candidate_t *candidate,
                      double share)
 {
-    double epochs = candidate->value[CLI_TUNED_EPOCHS];
+    double epochs = candidate->value[SKN_TUNED_EPOCHS];
     double epoch_batches =
-        ceil(space->points / candidate->value[CLI_TUNED_BATCH]);
+        ceil(space->points / candidate->value[SKN_TUNED_BATCH]);
     double batches = epochs * epoch_batches;
     double most = (double)space->model->train.max_batches;
     bool all = share >= 1;
@@ -267,29 +267,29 @@ cli_candidate_length(const cli_space_t *space, const cli_candidate_t *candidate,
     batches = fmax(1, round(batches * share));
     if (!all)
         epochs = fmin(epochs, ceil(batches / epoch_batches));
-    return (cli_length_t){ .epochs = (uint64_t)epochs,
-                           .max_batches =
-                               all && most <= 0 ? 0 : (uint64_t)batches };
+    return (skn_trial_length_t){ .epochs = (uint64_t)epochs,
+                                 .max_batches =
+                                     all && most <= 0 ? 0 : (uint64_t)batches };
 }
 
-cli_candidate_t
-cli_candidate_shorter(const cli_candidate_t *candidate, double share)
+skn_candidate_t
+skn_candidate_shorter(const skn_candidate_t *candidate, double share)
 {
-    cli_candidate_t trial = *candidate;
-    trial.value[CLI_TUNED_RATE] *= skn_plan_longer_steps(1 / share);
+    skn_candidate_t trial = *candidate;
+    trial.value[SKN_TUNED_RATE] *= skn_plan_longer_steps(1 / share);
     return trial;
 }
 
 /* --- text ----------------------------------------------------------------- */
 
 const char *
-cli_candidate_value(const cli_candidate_t *candidate, cli_tuned_t which,
+skn_candidate_value(const skn_candidate_t *candidate, skn_tuned_t which,
                     char *text, size_t bytes)
 {
     double value = candidate->value[which];
-    if (which == CLI_TUNED_OPTIMIZER)
+    if (which == SKN_TUNED_OPTIMIZER)
         (void)snprintf(text, bytes, "%s", optimizers[(int)value]);
-    else if (which == CLI_TUNED_LOSS)
+    else if (which == SKN_TUNED_LOSS)
         (void)snprintf(text, bytes, "%s", losses[(int)value]);
     else
         (void)skn_text_write(text, bytes, "%.10g", value);
@@ -297,10 +297,10 @@ cli_candidate_value(const cli_candidate_t *candidate, cli_tuned_t which,
 }
 
 const char *
-cli_space_key(const cli_space_t *space, cli_tuned_t which, char *text,
+skn_space_key(const skn_space_t *space, skn_tuned_t which, char *text,
               size_t bytes)
 {
-    bool hidden = which == CLI_TUNED_UNITS || which == CLI_TUNED_DROPOUT;
+    bool hidden = which == SKN_TUNED_UNITS || which == SKN_TUNED_DROPOUT;
     const char *layer =
         hidden ? space->model->layers[0].name : output_of(space->model)->name;
     const char *gap = strstr(keys[which], "%s");
@@ -311,19 +311,19 @@ cli_space_key(const cli_space_t *space, cli_tuned_t which, char *text,
 }
 
 const char *
-cli_candidate_describe(const cli_space_t *space,
-                       const cli_candidate_t *candidate, char *text,
+skn_candidate_describe(const skn_space_t *space,
+                       const skn_candidate_t *candidate, char *text,
                        size_t bytes)
 {
     size_t used = 0;
     (void)snprintf(text, bytes, "auto");
-    for (int k = 0; k < CLI_TUNED_COUNT && used < bytes; k++) {
+    for (int k = 0; k < SKN_TUNED_COUNT && used < bytes; k++) {
         char value[32];
         if (candidate->value[k] == space->base.value[k])
             continue;
         int more = snprintf(text + used, bytes - used, "%s%s %s",
                             used ? ", " : "", names[k],
-                            cli_candidate_value(candidate, (cli_tuned_t)k,
+                            skn_candidate_value(candidate, (skn_tuned_t)k,
                                                 value, sizeof(value)));
         used += more > 0 ? (size_t)more : 0;
     }

@@ -1,23 +1,19 @@
 /* halving.c - computes the trials of successive halving and ranks their scores.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli/tune/halving.h"
+#include "topology/tuning/halving.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
-
-#include "cli/base/verb.h"
 
 /* The least candidates of a search: below it, the longest trials are
  * dropped. */
 #define CANDIDATES_MIN 4u
 /* Rounding errors: 9 * (1/3) has to be 3 and no more. */
 #define ROUNDING 1e-9
-/* Thirty years: in nanoseconds, a sum of two is still below 2^64. */
-#define TIME_MAX_S 9.5e8
 
 uint32_t
-cli_halving_count(const cli_halving_t *halving, uint32_t round)
+skn_halving_count(const skn_halving_t *halving, uint32_t round)
 {
     double count = halving->candidates;
     for (; round > 0; round--)
@@ -26,13 +22,13 @@ cli_halving_count(const cli_halving_t *halving, uint32_t round)
 }
 
 double
-cli_halving_share(const cli_halving_t *halving, uint32_t round)
+skn_halving_share(const skn_halving_t *halving, uint32_t round)
 {
     return pow(halving->keep, (double)(halving->rounds - 1 - round));
 }
 
 uint32_t
-cli_halving_rank(const double *score, uint32_t count, uint32_t *order)
+skn_halving_rank(const double *score, uint32_t count, uint32_t *order)
 {
     uint32_t ranked = 0;
     for (uint32_t k = 0; k < count; k++) {
@@ -47,13 +43,13 @@ cli_halving_rank(const double *score, uint32_t count, uint32_t *order)
 }
 
 uint32_t
-cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
+skn_halving_survivors(const skn_halving_t *halving, uint32_t round,
                       const double *score, uint32_t *chosen)
 {
-    uint32_t order[CLI_CANDIDATES_MAX];
-    assert(halving->candidates <= CLI_CANDIDATES_MAX);
-    uint32_t places = cli_halving_count(halving, round + 1);
-    uint32_t ranked = cli_halving_rank(score, halving->candidates, order);
+    uint32_t order[SKN_CANDIDATES_MAX];
+    assert(halving->candidates <= SKN_CANDIDATES_MAX);
+    uint32_t places = skn_halving_count(halving, round + 1);
+    uint32_t ranked = skn_halving_rank(score, halving->candidates, order);
     uint32_t count = 0, least = 0;
     if (!isnan(score[0])) {
         chosen[count++] = 0;
@@ -66,14 +62,14 @@ cli_halving_survivors(const cli_halving_t *halving, uint32_t round,
 }
 
 double
-cli_halving_seconds(const cli_halving_t *halving,
-                    const cli_halving_pace_t *pace)
+skn_halving_seconds(const skn_halving_t *halving,
+                    const skn_halving_pace_t *pace)
 {
     double seconds = 0;
     for (uint32_t round = 0; round < halving->ends; round++) {
         /* Candidate 0 may be added to those that are kept. */
-        double others = cli_halving_count(halving, round) - (round == 0);
-        double share = cli_halving_share(halving, round);
+        double others = skn_halving_count(halving, round) - (round == 0);
+        double share = skn_halving_share(halving, round);
         seconds += (others + 1) * pace->extra_s +
                    (others * pace->mean_cost + 1) * share * pace->full_s;
     }
@@ -81,7 +77,7 @@ cli_halving_seconds(const cli_halving_t *halving,
 }
 
 void
-cli_halving_fit(cli_halving_t *halving, const cli_halving_pace_t *pace,
+skn_halving_fit(skn_halving_t *halving, const skn_halving_pace_t *pace,
                 double left_s)
 {
     const uint32_t wanted = halving->candidates;
@@ -89,45 +85,17 @@ cli_halving_fit(cli_halving_t *halving, const cli_halving_pace_t *pace,
     for (; halving->ends > 0; halving->ends--)
         for (halving->candidates = wanted; halving->candidates >= least;
              halving->candidates--)
-            if (cli_halving_seconds(halving, pace) <= left_s)
+            if (skn_halving_seconds(halving, pace) <= left_s)
                 return;
     halving->ends = 1;
     for (halving->candidates = least; halving->candidates > 1;
          halving->candidates--)
-        if (cli_halving_seconds(halving, pace) <= left_s)
+        if (skn_halving_seconds(halving, pace) <= left_s)
             return;
 }
 
 double
-cli_halving_error(double share, double other, double points)
+skn_halving_error(double share, double other, double points)
 {
     return sqrt((share * (1 - share) + other * (1 - other)) / points);
-}
-
-bool
-cli_halving_read_time(const char *text, double *seconds)
-{
-    static const char units[] = "smh";
-    size_t bytes = strlen(text);
-    const char *unit = bytes > 0 ? strchr(units, text[bytes - 1]) : NULL;
-    double value = 0;
-    if (!cli_read_real(text, unit ? bytes - 1 : bytes, &value))
-        return false;
-    for (; unit && unit > units; unit--)
-        value *= 60;
-    *seconds = value;
-    return value > 0 && value <= TIME_MAX_S;
-}
-
-bool
-cli_halving_read_share(const char *text, double *share)
-{
-    size_t above = strcspn(text, "/");
-    const char *rest = text + above;
-    double value = 0, below = 1;
-    if (!cli_read_real(text, above, &value) ||
-        (*rest && !cli_read_real(rest + 1, strlen(rest + 1), &below)))
-        return false;
-    *share = value / below;
-    return *share > 0 && *share < 1;
 }

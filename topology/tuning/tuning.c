@@ -1,0 +1,368 @@
+/* tuning.c - searches for a config: the host's side, and the thread that does
+ * the work.
+ *
+ *     model file ─▶ auto's choice ─▶ candidates around it   (candidates.h)
+ *                                        │ rounds           (halving.h)
+ *     tune.journal ◀─ score ◀─ trial ◀───┘                  (trials.h, trial.h)
+ *          └─▶ the best one: tune.yaml                      (tuned.h)
+ *
+ * This file owns: the copy of the options, the order to stop, the thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/tuning.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "topology/tuning/rounds.h"
+#include "topology/tuning/search.h"
+#include "topology/tuning/tuning_events.h"
+#include "transport/socket/thread_start.h"
+
+/* The structs of the first version end with these members. */
+#define TUNING_BYTES_MIN                                                       \
+    (offsetof(skn_tuning_options_t, seed) + sizeof(uint32_t))
+#define TUNING_INFO_BYTES_MIN                                                  \
+    (offsetof(skn_tuning_info_t, idle) + sizeof(const skn_training_idle_t *))
+
+#define CANDIDATES_DEFAULT 16u
+#define ROUNDS_DEFAULT 3u
+#define KEEP_DEFAULT (1.0 / 3)
+#define SEED_DEFAULT 1u
+/* Thirty years: in nanoseconds, a sum of two is still below 2^64. */
+#define BUDGET_S_MAX 9.5e8
+#define METRICS "p1, p3, p5, psp1, psp3, psp5, ndcg3 or ndcg5"
+
+/* --- options -------------------------------------------------------------- */
+
+static bool
+is_metric(const char *name)
+{
+    static const char *const names[] = { "p1",   "p3",   "p5",    "psp1",
+                                         "psp3", "psp5", "ndcg3", "ndcg5" };
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        if (strcmp(name, names[k]) == 0)
+            return true;
+    return false;
+}
+
+static skn_status_t
+check_options(const skn_tuning_options_t *how, skn_error_t *error)
+{
+    if (how->struct_bytes < TUNING_BYTES_MIN)
+        return skn_fail(error, SKN_USAGE,
+                        "struct_bytes of the tuning's options is %u, at least "
+                        "%zu are needed",
+                        how->struct_bytes, TUNING_BYTES_MIN);
+    for (uint32_t k = 0; k < how->override_count; k++)
+        if (!how->overrides || !how->overrides[k])
+            return skn_fail(error, SKN_USAGE, "override %u is NULL", k);
+    if (!how->path || !how->path[0])
+        return skn_fail(error, SKN_USAGE,
+                        "skn_tuning_new: the path of the config is missing");
+    if (strcmp(how->path, "-") == 0)
+        return skn_fail(error, SKN_USAGE,
+                        "each trial reads the model file: it cannot be "
+                        "standard input");
+    if (how->folder && strlen(how->folder) >= SKN_TEXT_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "the folder's path has %zu bytes, at most %u allowed",
+                        strlen(how->folder), SKN_TEXT_MAX - 1);
+    if (how->candidates > SKN_CANDIDATES_MAX || how->rounds > SKN_ROUNDS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "%u candidates in %u rounds, at most %u in %u allowed",
+                        how->candidates, how->rounds, SKN_CANDIDATES_MAX,
+                        SKN_ROUNDS_MAX);
+    if (!(how->keep >= 0 && how->keep < 1) || !(how->budget_s >= 0) ||
+        !(how->budget_s <= BUDGET_S_MAX))
+        return skn_fail(error, SKN_USAGE,
+                        "keep must be at least 0 and below 1, budget_s at "
+                        "least 0 and at most 950000000");
+    if (how->metric && !is_metric(how->metric))
+        return skn_fail(error, SKN_USAGE,
+                        "the metric must be " METRICS ", found '%.40s'",
+                        how->metric);
+    return SKN_OK;
+}
+
+/* Replaces *text by a copy that the tuning owns. */
+static bool
+own(skn_tuning_t *tuning, size_t *count, const char **text)
+{
+    if (!*text)
+        return true;
+    *text = tuning->owned[*count] = strdup(*text);
+    return tuning->owned[(*count)++] != NULL;
+}
+
+/* Copies all texts that the options point to, and puts the defaults. */
+static bool
+own_options(skn_tuning_t *tuning)
+{
+    skn_tuning_options_t *how = &tuning->options;
+    const char **texts[] = { &how->path, &how->folder, &how->died,
+                             &how->metric };
+    size_t text_count = sizeof(texts) / sizeof(texts[0]), count = 0;
+    char **list = calloc(how->override_count + 1, sizeof(*list));
+    tuning->owned =
+        calloc(text_count + how->override_count + 2, sizeof(*tuning->owned));
+    if (!tuning->owned || !list) {
+        free(list);
+        return false;
+    }
+    tuning->owned[count++] = (char *)list;
+    if (!how->metric)
+        how->metric = "p1";
+    for (size_t k = 0; k < text_count; k++)
+        if (!own(tuning, &count, texts[k]))
+            return false;
+    for (uint32_t k = 0; k < how->override_count; k++) {
+        const char *text = how->overrides[k];
+        if (!own(tuning, &count, &text))
+            return false;
+        list[k] = (char *)(uintptr_t)text;
+    }
+    how->overrides = (const char *const *)list;
+    how->candidates = how->candidates ? how->candidates : CANDIDATES_DEFAULT;
+    how->rounds = how->rounds ? how->rounds : ROUNDS_DEFAULT;
+    how->keep = how->keep > 0 ? how->keep : KEEP_DEFAULT;
+    how->seed = how->seed ? how->seed : SEED_DEFAULT;
+    return true;
+}
+
+/* --- new and destroy ------------------------------------------------------ */
+
+static void
+release(skn_tuning_t *tuning)
+{
+    skn_trials_close(&tuning->trials);
+    skn_model_destroy(&tuning->model);
+    skn_problems_destroy(&tuning->problems);
+    skn_line_queue_fini(&tuning->queue);
+    if (tuning->orders >= 0)
+        (void)close(tuning->orders);
+    for (char **text = tuning->owned; text && *text; text++)
+        free(*text);
+    free(tuning->owned);
+    free(tuning);
+}
+
+static skn_status_t
+fill(skn_tuning_t *tuning, const skn_tuning_options_t *options,
+     skn_error_t *error)
+{
+    size_t bytes = options->struct_bytes;
+    memcpy(&tuning->options, options,
+           bytes < sizeof(*options) ? bytes : sizeof(*options));
+    tuning->info.folder = "";
+    tuning->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    skn_status_t status =
+        skn_line_queue_init(&tuning->queue, "the tuning", error);
+    if (status != SKN_OK)
+        return status;
+    if (tuning->orders < 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot create a descriptor for orders: %s",
+                        strerror(errno));
+    if (!own_options(tuning))
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a tuning");
+    const skn_tuning_options_t *how = &tuning->options;
+    tuning->halving = (skn_halving_t){ .candidates = how->candidates,
+                                       .rounds = how->rounds,
+                                       .ends = how->rounds,
+                                       .keep = how->keep };
+    tuning->died = how->resume ? how->died : NULL;
+    tuning->problems = skn_problems_new(error);
+    return tuning->problems ? SKN_OK : SKN_NO_MEMORY;
+}
+
+skn_tuning_t *
+skn_tuning_new(const skn_tuning_options_t *options, skn_error_t *error)
+{
+    if (!options) {
+        (void)skn_fail(error, SKN_USAGE,
+                       "skn_tuning_new: the options are NULL");
+        return NULL;
+    }
+    if (check_options(options, error) != SKN_OK)
+        return NULL;
+    skn_tuning_t *tuning = calloc(1, sizeof(*tuning));
+    if (!tuning) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a tuning");
+        return NULL;
+    }
+    if (fill(tuning, options, error) != SKN_OK) {
+        release(tuning);
+        return NULL;
+    }
+    return tuning;
+}
+
+/* Whether this process is a child, made by fork(), of the one that has the
+ * tuning's thread: its locks may be held for ever. */
+static bool
+is_elsewhere(const skn_tuning_t *tuning)
+{
+    int process = atomic_load(&tuning->process);
+    return process != 0 && process != getpid();
+}
+
+static skn_status_t
+refuse_child(const char *call, skn_error_t *error)
+{
+    return skn_fail(error, SKN_USAGE,
+                    "%s: the tuning runs in another process, of which this one "
+                    "is a child made by fork()",
+                    call);
+}
+
+void
+skn_tuning_destroy(skn_tuning_t **tuning)
+{
+    skn_tuning_t *old = tuning ? *tuning : NULL;
+    int saved = errno;
+    if (!old)
+        return;
+    *tuning = NULL;
+    if (is_elsewhere(old))
+        return; /* the parent's thread still uses the memory */
+    skn_tuning_stop(old);
+    (void)skn_tuning_wait(old, NULL);
+    release(old);
+    errno = saved;
+}
+
+/* --- the thread ----------------------------------------------------------- */
+
+static skn_status_t
+search(skn_tuning_t *tuning, skn_error_t *error)
+{
+    skn_status_t status = skn_search_prepare(tuning, error);
+    if (status != SKN_OK)
+        return status;
+    tuning->was_stopped = atomic_load(&tuning->stop);
+    if (tuning->was_stopped)
+        return SKN_OK;
+    status = skn_search_open(tuning, error);
+    if (status != SKN_OK)
+        return status;
+    skn_tuning_send_begin(tuning);
+    status = skn_rounds_run(tuning, error);
+    return status == SKN_OK && !tuning->was_stopped
+               ? skn_search_conclude(tuning, error)
+               : status;
+}
+
+static void *
+thread_main(void *argument)
+{
+    skn_tuning_t *tuning = argument;
+    skn_error_t error = { 0 };
+    skn_status_t status = search(tuning, &error);
+    if (status != SKN_OK || skn_problems_count(tuning->problems) > 0)
+        skn_tuning_fail(tuning, &error);
+    else if (tuning->was_stopped)
+        skn_tuning_send_stopped(tuning);
+    skn_trials_close(&tuning->trials); /* another tuning may resume it */
+    skn_tuning_set_over(tuning);
+    skn_line_queue_end(&tuning->queue);
+    return NULL;
+}
+
+skn_status_t
+skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
+{
+    if (!tuning)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_tuning_start: the tuning is NULL");
+    if (tuning->started)
+        return skn_fail(error, SKN_USAGE, "the tuning was started already");
+    atomic_store(&tuning->process, getpid());
+    int refused = skn_thread_start(&tuning->thread, NULL, thread_main, tuning);
+    if (refused != 0)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "cannot start the thread of a tuning: %s",
+                        strerror(refused));
+    (void)pthread_setname_np(tuning->thread, "tuning");
+    tuning->started = true;
+    return SKN_OK;
+}
+
+/* --- while it runs -------------------------------------------------------- */
+
+int
+skn_tuning_fd(const skn_tuning_t *tuning)
+{
+    return tuning ? tuning->queue.descriptor : -1;
+}
+
+skn_status_t
+skn_tuning_event(skn_tuning_t *tuning, int timeout_ms, char *line,
+                 size_t line_bytes, skn_error_t *error)
+{
+    if (!tuning)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_tuning_event: the tuning is NULL");
+    if (is_elsewhere(tuning))
+        return refuse_child("skn_tuning_event", error);
+    return skn_line_queue_take(&tuning->queue, tuning->started ? timeout_ms : 0,
+                               line, line ? line_bytes : 0, error);
+}
+
+/* May run in a signal handler: only atomics and writes. */
+void
+skn_tuning_stop(skn_tuning_t *tuning)
+{
+    uint64_t one = 1;
+    int saved = errno;
+    if (!tuning || is_elsewhere(tuning))
+        return;
+    atomic_store(&tuning->stop, true);
+    ssize_t written = write(tuning->orders, &one, sizeof(one));
+    (void)written; /* a full counter is readable already */
+    errno = saved;
+    skn_line_queue_wake(&tuning->queue);
+}
+
+skn_status_t
+skn_tuning_wait(skn_tuning_t *tuning, skn_error_t *error)
+{
+    if (!tuning)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_tuning_wait: the tuning is NULL");
+    if (is_elsewhere(tuning))
+        return refuse_child("skn_tuning_wait", error);
+    if (tuning->started && !tuning->joined) {
+        (void)pthread_join(tuning->thread, NULL);
+        tuning->joined = true;
+    }
+    if (tuning->status != SKN_OK && error)
+        *error = tuning->error;
+    return tuning->status;
+}
+
+skn_status_t
+skn_tuning_info(const skn_tuning_t *tuning, skn_tuning_info_t *info,
+                skn_error_t *error)
+{
+    if (!tuning || !info)
+        return skn_fail(error, SKN_USAGE, "skn_tuning_info: the %s is NULL",
+                        tuning ? "info" : "tuning");
+    if (info->struct_bytes < TUNING_INFO_BYTES_MIN)
+        return skn_fail(error, SKN_USAGE,
+                        "skn_tuning_info: struct_bytes is %u, at least %zu are "
+                        "needed",
+                        info->struct_bytes, TUNING_INFO_BYTES_MIN);
+    if (is_elsewhere(tuning))
+        return refuse_child("skn_tuning_info", error);
+    uint32_t bytes = info->struct_bytes;
+    pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->queue.mutex;
+    (void)pthread_mutex_lock(mutex);
+    memcpy(info, &tuning->info, bytes < sizeof(*info) ? bytes : sizeof(*info));
+    (void)pthread_mutex_unlock(mutex);
+    info->struct_bytes = bytes;
+    return SKN_OK;
+}

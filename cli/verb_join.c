@@ -2,58 +2,34 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "skein/join.h"
+#include "skein/limits.h"
 #include "skein/text.h"
 #include "cli/base/events.h"
-#include "cli/base/process.h"
 #include "cli/base/verbs.h"
-#include "formats/checkpoint/checkpoint.h"
-#include "topology/predict/join.h"
-#include "topology/predict/rank.h"
-#include "topology/training/networks.h"
 
-static bool
-is_taken(const char *into)
+/* Prints the event of the ranker: its size and what it has cost. */
+static void
+show_ranker(const cli_call_t *call, uint32_t trees, const skn_joined_t *joined)
 {
-    skn_error_t error = { 0 };
-    skn_checkpoint_t *checkpoint =
-        skn_checkpoint_open(into, SKN_VERIFY_LAZY, &error);
-    bool taken = checkpoint != NULL;
-    skn_checkpoint_close(&checkpoint);
-    return taken;
-}
-
-/* Fits the ranker to the first network, and prints what it costs. */
-static skn_status_t
-rank(const cli_call_t *call, skn_rank_options_t *options, skn_ranker_t *ranker,
-     skn_join_extra_t *extra, skn_error_t *error)
-{
-    skn_ranked_t ranked;
-    skn_json_text_t event = { 0 };
-    options->threads = skn_unit_count(error);
-    if (options->threads == 0)
-        return error->status;
-    skn_status_t status =
-        skn_rank(ranker, call->operands[0], options, &ranked, error);
-    extra->seconds = ranked.seconds;
-    extra->cpu_seconds = ranked.cpu_seconds;
-    if (status != SKN_OK)
-        return status;
-    skn_ranked_write_event(&ranked, options->trees, &event);
-    if (!event.failed)
-        cli_event_show(call, event.bytes);
-    skn_json_text_fini(&event);
-    return SKN_OK;
+    char event[320];
+    (void)skn_text_write(event, sizeof(event),
+                         "{\"event\":\"ranker\",\"trees\":%u,\"nodes\":%" PRIu64
+                         ",\"weights\":%" PRIu64 ",\"bytes\":%" PRIu64
+                         ",\"seconds\":%.3f,\"cpu_seconds\":%.3f}",
+                         trees, joined->ranker_nodes, joined->ranker_weights,
+                         joined->ranker_bytes, joined->ranker_seconds,
+                         joined->ranker_cpu_seconds);
+    cli_event_show(call, event);
 }
 
 static int
 join_run(const cli_call_t *call)
 {
     const char *into = cli_value(call, "into");
-    skn_joined_t joined;
+    skn_joined_t joined = { .struct_bytes = sizeof(joined) };
     skn_error_t error = { 0 };
-    skn_ranker_t ranker = { 0 };
-    skn_join_extra_t extra = { .ranker = &ranker };
-    skn_rank_options_t ranks = { .trees = 0 };
+    skn_join_options_t options = { .struct_bytes = sizeof(options) };
     if (!into) {
         (void)skn_fail(&error, SKN_USAGE, "join needs --into FOLDER");
         (void)skn_fail_hint(&error, SKN_USAGE,
@@ -61,28 +37,15 @@ join_run(const cli_call_t *call)
                             "model is made");
         return cli_report(call, &error);
     }
-    if (skn_networks_begun(into, 0)) { /* `train` removes them after the join */
-        (void)skn_fail(&error, SKN_CANNOT_CREATE,
-                       "%.200s holds networks of `skein train`", into);
-        (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
-        return cli_report(call, &error);
-    }
-    if (is_taken(into)) { /* check before fitting a ranker, which takes long */
-        (void)skn_fail(&error, SKN_CANNOT_CREATE, "%.200s holds a run already",
-                       into);
-        (void)skn_fail_hint(&error, SKN_CANNOT_CREATE, "choose another folder");
-        return cli_report(call, &error);
-    }
     skn_status_t status =
-        cli_count(call, "trees", SKN_RANKER_TREES_MAX, &ranks.trees, &error);
-    if (status == SKN_OK && ranks.trees > 0)
-        status = rank(call, &ranks, &ranker, &extra, &error);
+        cli_count(call, "trees", SKN_RANKER_TREES_MAX, &options.trees, &error);
     if (status == SKN_OK)
-        status = skn_join(into, call->operands, call->operand_count,
-                          ranks.trees > 0 ? &extra : NULL, &joined, &error);
-    skn_ranker_fini(&ranker);
+        status = skn_networks_join(into, call->operands, call->operand_count,
+                                   &options, &joined, &error);
     if (status != SKN_OK)
         return cli_report(call, &error);
+    if (options.trees > 0)
+        show_ranker(call, options.trees, &joined);
     if (call->json) {
         (void)printf("{\"event\":\"join\",\"run\":\"%s\",\"path\":",
                      joined.run_id);
@@ -99,8 +62,8 @@ join_run(const cli_call_t *call)
                              " labels, %.1f million parameters\nrun    %s\n",
                              call->operand_count,
                              call->operand_count > 1 ? "s side by side"
-                             : ranks.trees > 0       ? " and its ranker"
-                                               : " out of its nodes' folders",
+                             : options.trees > 0     ? " and its ranker"
+                                                 : " out of its nodes' folders",
                              joined.features, joined.units, joined.labels,
                              (double)joined.parameters * 1e-6, into);
     }

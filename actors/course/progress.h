@@ -11,11 +11,7 @@
 #include "actors/combine/rounding.h"
 #include "formats/checkpoint/ledger.h"
 #include "formats/text/json_text.h"
-
-/* A set of scores; -1 without test (or validation) data. */
-typedef struct skn_scores {
-    double p1, p3, p5, psp1, psp3, psp5, ndcg3, ndcg5;
-} skn_scores_t;
+#include "skein/evaluation.h"
 
 typedef struct skn_progress {
     uint64_t batch, epoch; /* applied; completed */

@@ -33,6 +33,8 @@ nodes:
   - { name: a, address: "tcp://127.0.0.1:${ports[1]}", key: a.key }
 YAML
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
+check "and another" "$skein" train tiny.yaml -o train.epochs=1 \
+    -o train.seed=2 -o checkpoint.path=other
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests
 "$skein" predict run requests --top 1 >best
 cat -n best | awk '{ print $1, $2 }' >answers
@@ -153,13 +155,15 @@ for language in c11 cxx17; do
             sed 's/\([0-9]*\):.*/label \1/' "$work/best")"
 
     check "$language: model.c builds" example skein model.c -o model
-    check "$language: it opens the run" ./model "$work/run"
-    ./model "$work/run" >holds
-    check_equal "$language:   and lists its checkpoints" \
-        "$(grep -c '^batch-[0-9]*$' holds)" \
-        "$(($(cd "$work/run" && ls -d batch-* | wc -l) - 1))"
+    check "$language: it joins two runs" \
+        sh -c "./model '$work/run' '$work/other' both >shown"
+    check_equal "$language:   lists the checkpoint of the result" \
+        "$(head -n 1 shown)" "$(cd both && ls -d batch-*), the latest"
     check_match "$language:   and its tensors" \
-        '^hidden.weight: 6400 numbers$' holds
+        '^hidden.weight: 12800 numbers$' shown
+    check_equal "$language:   and scores it as the command does" \
+        "$(sed -n 's/P@1 \([0-9.]*\) .*/\1/p' shown)" \
+        "$("$skein" eval both --json | grep -o '"p1":[0-9.]*' | cut -d: -f2)"
 
     check "$language: train.c builds" example skein train.c -o train
     check "$language: it trains" timeout 120 ./train
@@ -185,7 +189,7 @@ for language in c11 cxx17; do
     check_equal "$language:   which is reported" \
         "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
             cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
-    rm -rf ping_pong host ports service model predict train run yielding \
+    rm -rf ping_pong host ports service model predict both train run yielding \
         leave tune tuned wordcount/wordcount.so
 done
 finish

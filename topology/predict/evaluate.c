@@ -3,21 +3,29 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/evaluate.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/protocol/data.h"
+#include "actors/course/progress.h"
 #include "actors/course/ranking_metrics.h"
+#include "actors/protocol/data.h"
+#include "topology/config/document.h"
 #include "topology/predict/point_rows.h"
 #include "topology/predict/predictor_internal.h"
+#include "transport/socket/clock.h"
 
 /* Jain, Prabhu, Varma 2016; the same values as in the evaluator. */
 #define PROPENSITY_A 0.55
 #define PROPENSITY_B 1.5
 
-/* Fills inverse[labels]; all 1 if the training file is not available. */
-static void
+#define EVALUATION_BYTES_MIN sizeof(skn_evaluation_t)
+#define EVALUATION_OPTIONS_MIN sizeof(skn_evaluation_options_t)
+
+/* Fills inverse[labels]; false and all 1 if the training file is not
+ * available. */
+static bool
 weigh_labels(const skn_predictor_t *predictor, const char *train,
              float *inverse, skn_evaluation_t *evaluation)
 {
@@ -28,16 +36,20 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
     for (uint32_t k = 0; k < labels; k++)
         inverse[k] = 1.0f;
     if (skn_data_open(&data, train, "train", &dataset, &error) != SKN_OK) {
-        (void)snprintf(evaluation->warning, sizeof(evaluation->warning),
+        skn_error_t *warning =
+            &evaluation->warnings[evaluation->warning_count++];
+        (void)skn_fail(warning, SKN_OK,
                        "PSP@k is left out, since it needs the training file: "
                        "%.400s",
                        error.text);
-        return;
+        (void)skn_fail_hint(warning, SKN_OK, "give -o data.train=FILE");
+        return false;
     }
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
     skn_inverse_propensities(inverse, info->label_frequency, labels,
                              info->point_count, PROPENSITY_A, PROPENSITY_B);
     skn_dataset_close(&dataset);
+    return true;
 }
 
 /* Some points, and the answers of the network. */
@@ -104,12 +116,13 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
 }
 
 static void
-conclude(const skn_ranking_sums_t *sums, skn_evaluation_t *evaluation)
+conclude(const skn_ranking_sums_t *sums, bool weighted,
+         skn_evaluation_t *evaluation)
 {
     skn_metrics_t metrics = skn_ranking_metrics(sums, SKN_PURPOSE_TEST);
     evaluation->scores = skn_scores_of(&metrics);
     evaluation->points = sums->rows;
-    if (evaluation->warning[0])
+    if (!weighted)
         evaluation->scores.psp1 = evaluation->scores.psp3 =
             evaluation->scores.psp5 = -1.0;
 }
@@ -118,14 +131,37 @@ static void
 take_notes(const skn_dataset_t *dataset, skn_evaluation_t *evaluation)
 {
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
-    skn_error_t *note = evaluation->note;
+    skn_error_t *warnings = evaluation->warnings;
     evaluation->unlabelled = info->unlabelled_count;
-    evaluation->unknown = info->unknown;
-    if (skn_dataset_note_odd(info, evaluation->test, &note[0]))
-        evaluation->note_count++;
+    evaluation->unknown_labels = info->unknown.labels;
+    evaluation->unknown_features = info->unknown.features;
+    evaluation->unknown_points = info->unknown.points;
+    if (skn_dataset_note_odd(info, evaluation->test, &warnings[0]))
+        evaluation->warning_count++;
     if (skn_dataset_note_unknown(info, evaluation->test,
-                                 &note[evaluation->note_count]))
-        evaluation->note_count++;
+                                 &warnings[evaluation->warning_count]))
+        evaluation->warning_count++;
+}
+
+/* Comes after the notes and before the reason of missing scores. */
+static void
+warn_overflows(skn_evaluation_t *evaluation, bool weighted)
+{
+    uint32_t at = evaluation->warning_count - (weighted ? 0 : 1);
+    skn_error_t *warning = &evaluation->warnings[at];
+    if (evaluation->overflows == 0)
+        return;
+    if (!weighted)
+        warning[1] = warning[0];
+    evaluation->warning_count++;
+    (void)skn_fail(warning, SKN_OK,
+                   "%.300s: points whose logits are not finite: %" PRIu64
+                   ", which count as wrong; the first is point %" PRIu64
+                   ", counted from 0",
+                   evaluation->test, evaluation->overflows,
+                   evaluation->overflow_first);
+    (void)skn_fail_hint(warning, SKN_OK,
+                        "scale the values, or train with data.normalize: l2");
 }
 
 skn_status_t
@@ -137,16 +173,16 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     skn_ranking_sums_t sums = { 0 };
     skn_dataset_t *dataset = NULL;
     skn_data_t data = skn_predictor_data(predictor);
+    const char *path = test ? test : own->test;
     memset(evaluation, 0, sizeof(*evaluation));
-    evaluation->test = test ? test : own->test;
-    if (!evaluation->test[0])
+    (void)snprintf(evaluation->test, sizeof(evaluation->test), "%s", path);
+    if (!path[0])
         return skn_fail_hint(
             error, skn_fail(error, SKN_USAGE, "the run has no test file"),
             "give -o data.test=FILE");
     if (test) /* the run's cache is that of the run's file */
         data.cache = "auto";
-    skn_status_t status =
-        skn_data_open(&data, evaluation->test, "test", &dataset, error);
+    skn_status_t status = skn_data_open(&data, path, "test", &dataset, error);
     if (status == SKN_NO_INPUT && !test)
         return skn_fail_hint(error, status, "give -o data.test=FILE");
     if (status != SKN_OK)
@@ -155,11 +191,12 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     answer_rows_t *rows = calloc(1, sizeof(*rows));
     float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
     if (rows && inverse) {
-        weigh_labels(predictor, train ? train : own->train, inverse,
-                     evaluation);
+        bool weighted = weigh_labels(predictor, train ? train : own->train,
+                                     inverse, evaluation);
         status =
             pass(predictor, dataset, inverse, rows, &sums, evaluation, error);
-        conclude(&sums, evaluation);
+        conclude(&sums, weighted, evaluation);
+        warn_overflows(evaluation, weighted);
     } else {
         status = skn_fail(error, SKN_NO_MEMORY, "no memory for an evaluation");
     }
@@ -169,4 +206,101 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     free(inverse);
     skn_dataset_close(&dataset);
     return status;
+}
+
+/* --- for hosts ----------------------------------------------------------- */
+
+/* The files that overrides set; NULL is the run's own file. */
+typedef struct data_files {
+    skn_problems_t *problems;
+    skn_document_t *document; /* holds the texts */
+    const char *test, *train;
+} data_files_t;
+
+/* The path at `key` of data; NULL if it is not set. */
+static const char *
+path_of(const data_files_t *files, const char *key)
+{
+    const skn_node_t *data =
+        skn_node_get(skn_document_root(files->document), "data");
+    const skn_node_t *node = skn_node_get(data, key);
+    const char *path = node ? skn_node_words(node) : NULL;
+    if (node && (!path || !path[0]))
+        (void)skn_problems_add(files->problems, node->mark,
+                               "data.%s must be a path, but it is empty", key);
+    return path;
+}
+
+/* A trained model cannot change, only its data files. */
+static skn_status_t
+set_file(data_files_t *files, const char *override, skn_error_t *error)
+{
+    if (override && (strncmp(override, "data.test=", 10) == 0 ||
+                     strncmp(override, "data.train=", 11) == 0)) {
+        (void)skn_document_set(files->document, override, files->problems);
+        return SKN_OK;
+    }
+    (void)skn_fail(error, SKN_USAGE,
+                   "-o %.200s: only the data files can be set for a trained "
+                   "model",
+                   override ? override : "NULL");
+    return skn_fail_hint(error, SKN_USAGE, "set data.test or data.train");
+}
+
+static skn_status_t
+read_files(const skn_evaluation_options_t *options, data_files_t *files,
+           skn_error_t *error)
+{
+    uint32_t count = options ? options->override_count : 0;
+    if (options && options->struct_bytes < EVALUATION_OPTIONS_MIN)
+        return skn_fail(error, SKN_USAGE,
+                        "struct_bytes of the evaluation's options is %u, at "
+                        "least %zu are needed",
+                        options->struct_bytes, EVALUATION_OPTIONS_MIN);
+    if (count > 0 && !options->overrides)
+        return skn_fail(error, SKN_USAGE, "the overrides are NULL");
+    files->problems = skn_problems_new(error);
+    files->document =
+        files->problems ? skn_document_new("-o", files->problems) : NULL;
+    if (!files->document)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for overrides");
+    for (uint32_t k = 0; k < count; k++)
+        if (set_file(files, options->overrides[k], error) != SKN_OK)
+            return SKN_USAGE;
+    files->test = path_of(files, "test");
+    files->train = path_of(files, "train");
+    return skn_problems_error(files->problems, error);
+}
+
+skn_status_t
+skn_predictor_evaluate(const skn_predictor_t *predictor,
+                       const skn_evaluation_options_t *options,
+                       skn_evaluation_t *evaluation, skn_error_t *error)
+{
+    data_files_t files = { 0 };
+    skn_evaluation_t found;
+    if (!predictor || !evaluation)
+        return skn_fail(error, SKN_USAGE, "the %s is NULL",
+                        predictor ? "evaluation" : "predictor");
+    uint32_t bytes = evaluation->struct_bytes;
+    if (bytes < EVALUATION_BYTES_MIN)
+        return skn_fail(error, SKN_USAGE,
+                        "struct_bytes of the evaluation is %u, at least %zu "
+                        "are needed",
+                        bytes, EVALUATION_BYTES_MIN);
+    uint64_t begin_ns = skn_monotonic_ns();
+    skn_status_t status = read_files(options, &files, error);
+    if (status == SKN_OK)
+        status =
+            skn_evaluate(predictor, files.test, files.train, &found, error);
+    skn_document_destroy(&files.document);
+    skn_problems_destroy(&files.problems);
+    if (status != SKN_OK)
+        return status;
+    found.struct_bytes = bytes;
+    found.seconds =
+        (double)(skn_monotonic_ns() - begin_ns) / (double)SKN_SECOND_NS;
+    memset(evaluation, 0, bytes);
+    memcpy(evaluation, &found, bytes < sizeof(found) ? bytes : sizeof(found));
+    return SKN_OK;
 }

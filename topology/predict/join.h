@@ -10,13 +10,7 @@
 
 #include "actors/predict/ranker.h"
 #include "formats/checkpoint/manifest.h"
-
-typedef struct skn_joined {
-    char run_id[SKN_RUN_ID_BYTES];
-    uint64_t batch; /* the greatest of theirs */
-    uint64_t features, labels, parameters;
-    uint64_t units; /* units of the first layer */
-} skn_joined_t;
+#include "skein/join.h"
 
 /* Additions to the networks. { 0 }: none. */
 typedef struct skn_join_extra {
@@ -24,7 +18,10 @@ typedef struct skn_join_extra {
     double seconds, cpu_seconds; /* time of making it, for the run's total */
 } skn_join_extra_t;
 
-/* Makes the run folder `into` of the `count` models `path`, which may be
+/* skn_networks_join without its checks of `into` and with a ranker that was
+ * fitted already; the ranker's members of *joined stay 0.
+ *
+ * Makes the run folder `into` of the `count` models `path`, which may be
  * anything that skn_trained_open accepts. They stay as they are. It needs
  * memory for only some rows at a time. The new run has the config of the first
  * model, is finished, and holds only weights, no moments.

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "actors/course/progress.h"
 #include "formats/folder/folder.h"
 #include "topology/predict/evaluate.h"
 #include "topology/predict/join.h"

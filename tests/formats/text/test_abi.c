@@ -7,7 +7,9 @@
 
 #include "formats/text/abi.h"
 #include "skein/config.h"
+#include "skein/evaluation.h"
 #include "skein/inspection.h"
+#include "skein/join.h"
 #include "skein/points.h"
 #include "skein/predictor.h"
 #include "skein/topology.h"
@@ -39,6 +41,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_error_t, 772)                                                        \
     S(skn_clock_t, 48)                                                         \
     S(skn_points_t, 32)                                                        \
+    S(skn_scores_t, 64)                                                        \
     S(skn_names_t, 16)                                                         \
     S(skn_inspection_folder_t, 16)                                             \
     S(skn_inspection_piece_t, 40)
@@ -48,6 +51,10 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
 #define SIZED(S)                                                               \
     S(skn_kind_t, 152)                                                         \
     S(skn_start_options_t, 104)                                                \
+    S(skn_evaluation_options_t, 16)                                            \
+    S(skn_evaluation_t, 7320)                                                  \
+    S(skn_join_options_t, 12)                                                  \
+    S(skn_joined_t, 120)                                                       \
     S(skn_point_reader_options_t, 16)                                          \
     S(skn_read_t, 136)                                                         \
     S(skn_inspection_info_t, 176)                                              \

@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/predict/evaluate.h"
 
+#include <string.h>
+
 #include "tests/support/trained_fixture.h"
 
 #define POINTS 300u
@@ -55,7 +57,7 @@ Test(evaluate, precision_is_the_share_of_hits)
                  "%s", error.text);
     cr_expect_eq(found.points, POINTS);
     cr_expect_eq(found.unlabelled, 0);
-    cr_expect_str_eq(found.warning, "");
+    cr_expect_eq(found.warning_count, 0u);
     cr_expect(fabs(found.scores.p1 - count_hits(&fixture)) < 1e-9, "%g, %g",
               found.scores.p1, count_hits(&fixture));
     cr_expect_geq(found.scores.psp1, 0);
@@ -79,7 +81,9 @@ Test(evaluate, without_a_training_file_there_is_no_psp)
     cr_expect_str_eq(found.test, test);
     cr_expect_lt(found.scores.psp5, 0);
     cr_expect_geq(found.scores.p5, 0);
-    cr_expect_neq(found.warning[0], '\0');
+    cr_assert_eq(found.warning_count, 1u);
+    cr_expect_eq(strncmp(found.warnings[0].text, "PSP@k is left out", 17), 0);
+    cr_expect_str_eq(found.warnings[0].hint, "give -o data.train=FILE");
     skn_predictor_close(&predictor);
     trained_remove(&fixture);
 }
@@ -106,12 +110,16 @@ Test(evaluate, what_cannot_be_right_counts_as_wrong_and_is_reported)
                  "%s", error.text);
     cr_expect_eq(found.points, 6);
     cr_expect_eq(found.unlabelled, 2);
-    cr_expect_eq(found.unknown.labels, 1);
-    cr_expect_eq(found.unknown.features, 1);
-    cr_expect_eq(found.unknown.points, 2);
-    cr_expect_eq(found.unknown.bare_points, 1);
-    cr_expect_eq(found.unknown.line, 2);
-    cr_expect_eq(found.note_count, 1);
+    cr_expect_eq(found.unknown_labels, 1);
+    cr_expect_eq(found.unknown_features, 1);
+    cr_expect_eq(found.unknown_points, 2);
+    /* without a training file, the last one is about propensities */
+    cr_assert_eq(found.warning_count, 3u);
+    cr_expect(strstr(found.warnings[0].text, "odd.txt:2:"), "%s",
+              found.warnings[0].text);
+    cr_expect(strstr(found.warnings[1].text, "not finite: 2, "), "%s",
+              found.warnings[1].text);
+    cr_expect_eq(strncmp(found.warnings[2].text, "PSP@k", 5), 0);
     cr_expect_eq(found.overflows, 2);
     cr_expect_eq(found.overflow_first, 4);
     cr_expect_leq(found.scores.p1, 2.0 / 6 + 1e-9);
@@ -131,5 +139,72 @@ Test(evaluate, a_missing_test_file_is_reported_with_the_way_out)
                  SKN_NO_INPUT);
     cr_expect_str_eq(error.hint, "give -o data.test=FILE");
     skn_predictor_close(&predictor);
+    trained_remove(&fixture);
+}
+
+/* --- for hosts ----------------------------------------------------------- */
+
+static skn_status_t
+ask(const trained_fixture_t *fixture, const char *const *overrides,
+    uint32_t count, skn_evaluation_t *found, skn_error_t *error)
+{
+    const skn_evaluation_options_t options = { .struct_bytes = sizeof(options),
+                                               .override_count = count,
+                                               .overrides = overrides };
+    skn_predictor_t *predictor = skn_predictor_open(fixture->path, error);
+    cr_assert(predictor, "%s", error->text);
+    found->struct_bytes = sizeof(*found);
+    skn_status_t status =
+        skn_predictor_evaluate(predictor, &options, found, error);
+    skn_predictor_close(&predictor);
+    return status;
+}
+
+Test(evaluate, overrides_choose_the_files)
+{
+    trained_fixture_t fixture = { 0 };
+    skn_evaluation_t found;
+    skn_error_t error = { 0 };
+    char test[TEMP_FOLDER_BYTES + 32], train[TEMP_FOLDER_BYTES + 32];
+    const char *const overrides[] = { test, train };
+    trained_make(&fixture);
+    write_points(&fixture, "a # b.txt", "");
+    (void)snprintf(test, sizeof(test), "data.test=%s/a # b.txt",
+                   fixture.folder);
+    (void)snprintf(train, sizeof(train), "data.train=%s/a # b.txt",
+                   fixture.folder);
+    cr_assert_eq(ask(&fixture, overrides, 1, &found, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_eq(found.struct_bytes, sizeof(found));
+    cr_expect_str_eq(found.test, test + strlen("data.test="));
+    cr_expect(found.points == POINTS && found.scores.psp1 < 0);
+    cr_expect(fabs(found.scores.p1 - count_hits(&fixture)) < 1e-9);
+    cr_expect_geq(found.seconds, 0);
+    cr_assert_eq(ask(&fixture, overrides, 2, &found, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect(found.scores.psp1 >= 0 && found.warning_count == 0);
+    trained_remove(&fixture);
+}
+
+Test(evaluate, other_overrides_are_refused)
+{
+    static const struct {
+        const char *override;
+        skn_status_t status;
+    } cases[] = {
+        { "train.epochs=3", SKN_USAGE },
+        { "data.cache=none", SKN_USAGE },
+        { "", SKN_USAGE },
+        { NULL, SKN_USAGE },
+        { "data.test=", SKN_BAD_CONFIG },
+        { "data.test=/nowhere", SKN_NO_INPUT },
+    };
+    trained_fixture_t fixture = { 0 };
+    skn_evaluation_t found;
+    skn_error_t error = { 0 };
+    trained_make(&fixture);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+        cr_expect_eq(ask(&fixture, &cases[k].override, 1, &found, &error),
+                     cases[k].status, "%s: %s", cases[k].override, error.text);
     trained_remove(&fixture);
 }

@@ -10,7 +10,9 @@
 
 #include "skein/batcher.h"
 #include "skein/config.h"
+#include "skein/evaluation.h"
 #include "skein/inspection.h"
+#include "skein/join.h"
 #include "skein/member.h"
 #include "skein/points.h"
 #include "skein/port.h"
@@ -207,6 +209,21 @@ predict_with_nothing(void)
            is_usage(
                skn_predictor_best(NULL, &points, 1, label, score, &error)) &&
            skn_predictor_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE;
+}
+
+static bool
+evaluate_and_join_nothing(void)
+{
+    const char *const none[] = { NULL };
+    skn_evaluation_t found = SKN_ZERO;
+    skn_joined_t joined = SKN_ZERO;
+    return is_usage(skn_predictor_evaluate(NULL, NULL, &found, &error)) &&
+           skn_predictor_evaluate(NULL, NULL, NULL, NULL) == SKN_USAGE &&
+           is_usage(skn_networks_join(NULL, none, 1, NULL, &joined, &error)) &&
+           is_usage(skn_networks_join("x", NULL, 1, NULL, &joined, &error)) &&
+           is_usage(skn_networks_join("x", none, 1, NULL, NULL, &error)) &&
+           is_usage(skn_networks_join("x", none, 1, NULL, &joined, &error)) &&
+           skn_networks_join("x", none, 0, NULL, &joined, NULL) == SKN_USAGE;
 }
 
 static bool
@@ -481,6 +498,8 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_predictor_evaluate, skn_networks_join",
+          evaluate_and_join_nothing },
         { "skn_point_reader_* and skn_names_*", read_nothing },
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },

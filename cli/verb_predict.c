@@ -19,7 +19,7 @@ typedef struct predict {
     const cli_call_t *call;
     skn_predictor_t *predictor;
     skn_point_reader_t *reader;
-    skn_names_t *names; /* NULL: none were given */
+    skn_names_t *names; /* NULL: those of the model, if it has any */
     uint32_t k;
     double threshold;
     bool strict;
@@ -34,15 +34,17 @@ typedef struct predict {
 static const char *
 name_of(const predict_t *predict, uint32_t label)
 {
-    return predict->names && label < predict->names->count
-               ? predict->names->name[label]
-               : "";
+    if (!predict->names)
+        return skn_predictor_label(predict->predictor, label);
+    return label < predict->names->count ? predict->names->name[label] : "";
 }
 
 static bool
 has_names(const predict_t *predict)
 {
-    return predict->names && predict->names->count > 0;
+    return predict->names
+               ? predict->names->count > 0
+               : skn_predictor_info(predict->predictor)->label_name_count > 0;
 }
 
 static void
@@ -378,7 +380,8 @@ const cli_verb_t cli_predict = {
         "labels, which are ignored, then feature:value; a line that begins\n"
         "with a space or with a feature:value has none. In `3 9`, 3 is a\n"
         "label and 9 a feature with the value 1. Each line is answered by one\n"
-        "line, at once: label:probability, best first. A softmax sums\n"
+        "line, at once: label:probability, best first. A label is its name\n"
+        "if --labels or the model (data.labels) has one. A softmax sums\n"
         "to 1 over all labels of the model; with --index, over the labels\n"
         "that the index finds.\n"
         "Features that the model does not have are left out, and counted in a\n"

@@ -20,6 +20,7 @@
 #include "actors/checkpoints/keeper_internal.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/settings.h"
+#include "formats/checkpoint/run_labels.h"
 #include "formats/text/json_text.h"
 
 /* True if the node is leaving: it sends what it holds, and keeps no new
@@ -231,6 +232,17 @@ check_newest(const skn_actor_t *actor, const skn_run_folder_t *run,
                          "resume again to continue from that batch");
 }
 
+/* A run that goes on without the file keeps the names that it has. */
+static skn_status_t
+keep_labels(const skn_actor_t *actor, const skn_run_folder_t *run,
+            const skn_run_options_t *options, skn_error_t *error)
+{
+    const char *labels = skn_actor_option_text(actor, "labels");
+    return labels[0] || !options->resume
+               ? skn_run_labels_keep(run, labels, error)
+               : SKN_OK;
+}
+
 /* Opens the folder of the run, or makes it: of several nodes, one may have had
  * none. */
 static skn_status_t
@@ -247,7 +259,7 @@ enter_run(const skn_actor_t *actor, skn_keeper_t *keeper, const char *run_id,
         .wait_ms = SKN_LOCK_WAIT_MS,
     };
     keeper->run = skn_run_folder_open(path, &options, NULL, error);
-    if (!keeper->run)
+    if (!keeper->run || keep_labels(actor, keeper->run, &options, error))
         return error->status;
     if (is_alone)
         return options.resume ? check_newest(actor, keeper->run, error)
@@ -534,6 +546,8 @@ static const skn_option_t options[] = {
       "first node: id of a new run, 32 hex digits; empty: random" },
     { "config", SKN_OPTION_TEXT, "", 0, SKN_CONFIG_BYTES_MAX, NULL,
       "text of the config, stored in the folder" },
+    { "labels", SKN_OPTION_PATH, "", 0, 0, NULL,
+      "file of the labels' names, copied to the folder; empty: none" },
     { "owners", SKN_OPTION_INT, NULL, 0, SKN_ACTORS_MAX, NULL,
       "owners that send their state to this node; 0: the node is leaving" },
     { "keepers", SKN_OPTION_INT, "0", 0, SKN_CLUSTER_NODES_MAX, NULL,

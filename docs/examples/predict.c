@@ -1,5 +1,5 @@
 /* predict.c - answers each line of standard input with its best label, or with
- * the label's name.
+ * the label's name, from a file or from the model.
  * cc predict.c $(pkg-config --cflags --libs skein) -o predict
  * ./predict RUN [NAMES]
  * SPDX-License-Identifier: Apache-2.0 */
@@ -20,6 +20,8 @@ answer(const skn_predictor_t *predictor, const skn_read_t *read,
     for (size_t i = 0; i < read->points.count; i++)
         if (names && label[i] < names->count)
             printf("%s\n", names->name[label[i]]);
+        else if (skn_predictor_label(predictor, label[i])[0])
+            printf("%s\n", skn_predictor_label(predictor, label[i]));
         else
             printf("%u:%.6g\n", (unsigned)label[i], (double)score[i]);
     fflush(stdout); /* whoever sent the lines may wait for the answers */

@@ -102,10 +102,13 @@ skn_names_open(const char *path, skn_error_t *error)
     }
     for (size_t k = 0; status == SKN_OK && k < names->count; k++)
         file->name[k] = file->text + file->start[k];
-    if (status == SKN_OK)
+    if (status == SKN_OK) {
         names->name = (const char *const *)file->name;
-    else
+        free(file->start);
+        file->start = NULL;
+    } else {
         skn_names_close(&names);
+    }
     return names;
 }
 

@@ -48,9 +48,10 @@ typedef struct skn_joined {
  * one config with another train.seed have. 2 to SKN_ENSEMBLE_MAX; one is enough
  * with a ranker, or if several nodes have a part of it each: it is whole in
  * `into` then. Rankers that the networks have are left out. The new run has the
- * config of the first network and no moments, so that it cannot be trained
- * further. Works on the calling thread, in memory for some rows at a time, and
- * on `threads` of its own for a ranker. `options` may be NULL.
+ * config and the names of labels of the first network, and no moments, so that
+ * it cannot be trained further. Works on the calling thread, in memory for some
+ * rows at a time, and on `threads` of its own for a ranker. `options` may be
+ * NULL.
  *
  * SKN_USAGE: a NULL, wrong options, too few or too many networks, one of them
  * twice, or one that does not fit the first. SKN_CANNOT_CREATE: `into` holds a

@@ -67,11 +67,19 @@ typedef struct skn_predictor_info {
      * labels follow them, at most as probable as the last of them. 0: there is
      * none. */
     uint64_t ranker_weights;
+    size_t label_name_count; /* names that the model has; 0: none */
 } skn_predictor_info_t;
 
 /* Describes the model; NULL for a NULL. Any number of threads. */
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
+
+/* The name of a label, from the file `data.labels` of the config, of which the
+ * run folder has a copy: without a line end, UTF-8 as far as the file is. ""
+ * if the label has none, or does not exist, and for a NULL. Lives as long as
+ * the predictor. Any number of threads. */
+SKN_API const char *skn_predictor_label(const skn_predictor_t *predictor,
+                                        uint32_t label);
 
 /* Divides the labels into `lists` lists of similar ones (k-means over the
  * output layer). From now on a point is ranked against the labels of the

@@ -250,6 +250,17 @@ check_equal "too few names are a warning" "$(echo '1:1' |
     sed 's/warning: [^ ]* has/warning: FILE has/')" \
     "skein: warning: FILE has 1 names, the model has 900 labels; those \
 without a name are printed as numbers"
+check "a run keeps the names of its labels" "$skein" train tiny.yaml \
+    -o train.epochs=1 -o data.labels=names.txt -o checkpoint.path=named
+mv names.txt gone.names
+check_match "  so that answers have them" '^name [0-9]+:[0-9.e-]+$' \
+    <(echo '1:1 5:2' | "$skein" predict named -k 1)
+check_equal "  but for those of --labels" "$(echo '1:1 5:2' |
+    "$skein" predict named -k 1 --labels <(echo) 2>/dev/null)" \
+    "$(echo '1:1 5:2' | "$skein" predict named -k 1 | sed 's/^name //')"
+check_code 66 "  a missing file of names ends a new run" \
+    "$skein" train tiny.yaml -o data.labels=names.txt -o checkpoint.path=new
+mv gone.names names.txt
 "$skein" predict run test.txt --json >json.out
 check "predict --json is JSON" every_line_is_json json.out
 printf '1:1\n\n2:1 x\n3:1\n' >bad.txt

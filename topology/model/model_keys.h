@@ -81,7 +81,10 @@
       "higher number makes room for features that only later files have; "     \
       "0: as many as the training file has")                                   \
     O(skn_model_data_t, int64_t, label_count, "label_count", INT, "0", 0,      \
-      SKN_UNIT_MAX, NULL, "labels of the model, likewise")
+      SKN_UNIT_MAX, NULL, "labels of the model, likewise")                     \
+    O(skn_model_data_t, const char *, labels, "labels", PATH, "", 0, 0, NULL,  \
+      "names of the labels, one a line, plain or compressed, for predictions " \
+      "alone: the run folder gets a copy; empty: none")
 
 /* --- model.layers --------------------------------------------------------- */
 

@@ -16,8 +16,8 @@
 #include "topology/model/reasons.h"
 #include "topology/spec/spec.h"
 
-/* The most notes on the data: three for each file. */
-#define SKN_PLAN_NOTES_MAX 6u
+/* The most notes on the data: three for each file of points, one for names. */
+#define SKN_PLAN_NOTES_MAX 7u
 
 /* Statistics of the data, without the points held back for validation. */
 typedef struct skn_plan_data {

@@ -100,6 +100,8 @@ skn_wire_keepers(wire_t *wire)
             skn_wire_text(wire, "run", start->run_id);
         if (start->config_text)
             skn_wire_text(wire, "config", start->config_text);
+        if (wire->model->data.labels[0])
+            skn_wire_text(wire, "labels", wire->model->data.labels);
         skn_wire_int(wire, "owners", count_senders(wire, k));
         if (has_keeper_per_node(wire))
             skn_wire_int(wire, "keepers", wire->plan->keepers);

@@ -11,6 +11,7 @@
 
 #include "actors/protocol/data.h"
 #include "actors/protocol/split.h"
+#include "skein/points.h"
 #include "topology/plan/plan_auto.h"
 #include "topology/plan/plan_internal.h"
 
@@ -100,6 +101,30 @@ read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
     return SKN_OK;
 }
 
+/* The names are for predictions alone: a wrong number of them stops nothing. */
+static skn_status_t
+read_labels(skn_plan_data_t *data, const char *path, skn_error_t *error)
+{
+    if (!path[0])
+        return SKN_OK;
+    skn_names_t *names = skn_names_open(path, error);
+    if (!names)
+        return skn_fail_hint(error, error->status,
+                             "data.labels is the file of the labels' names");
+    if (names->count != data->labels) {
+        skn_error_t *note = &data->note[data->note_count++];
+        (void)skn_fail(note, SKN_BAD_DATA,
+                       "%.300s has %zu names, the data has %u labels", path,
+                       names->count, data->labels);
+        (void)skn_fail_hint(note, SKN_BAD_DATA,
+                            names->count < data->labels
+                                ? "those without a name stay numbers"
+                                : "names beyond the last label are not used");
+    }
+    skn_names_close(&names);
+    return SKN_OK;
+}
+
 static skn_status_t
 read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
 {
@@ -147,7 +172,9 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
     how.features = data->features;
     how.labels = data->labels;
     how.questions = model->data.questions;
-    return read_test(data, &how, model->data.test, error);
+    status = read_test(data, &how, model->data.test, error);
+    return status == SKN_OK ? read_labels(data, model->data.labels, error)
+                            : status;
 }
 
 static void

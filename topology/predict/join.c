@@ -518,6 +518,7 @@ describe(const skn_join_t *join)
 static skn_status_t
 begin(skn_join_t *join, skn_error_t *error)
 {
+    char labels[SKN_RUN_LABELS_PATH_BYTES];
     skn_status_t status = size_layers(join, error);
     char *config = status == SKN_OK ? skn_join_config(join, error) : NULL;
     if (!config)
@@ -529,6 +530,10 @@ begin(skn_join_t *join, skn_error_t *error)
         return status;
     memcpy(join->joined->run_id, skn_run_folder_id(join->run),
            SKN_RUN_ID_BYTES);
+    if (skn_trained_labels(&join->part[0].place, labels))
+        status = skn_run_labels_keep(join->run, labels, error);
+    if (status != SKN_OK)
+        return status;
     join->writer =
         skn_checkpoint_begin(join->run, join->joined->batch, 0, error);
     return join->writer ? SKN_OK : error->status;

@@ -28,6 +28,16 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
                             error);
 }
 
+static skn_status_t
+load_names(skn_predictor_t *predictor, skn_error_t *error)
+{
+    char path[SKN_RUN_LABELS_PATH_BYTES];
+    if (!skn_trained_labels(&predictor->trained.place, path))
+        return SKN_OK;
+    predictor->names = skn_names_open(path, error);
+    return predictor->names ? SKN_OK : error->status;
+}
+
 static void
 drop_memory(skn_points_clean_t *clean)
 {
@@ -87,6 +97,7 @@ describe(skn_predictor_t *predictor)
         .softmax = network->softmax,
         .normalizes = trained->model->data.normalize == SKN_NORMALIZE_L2,
         .ranker_weights = network->ranker.weight_count,
+        .label_name_count = predictor->names ? predictor->names->count : 0,
     };
 }
 
@@ -119,6 +130,8 @@ skn_predictor_open(const char *path, skn_error_t *error)
         status = load(predictor, path, SKN_VERIFY_ALL, error);
     }
     if (status == SKN_OK)
+        status = load_names(predictor, error);
+    if (status == SKN_OK)
         describe(predictor);
     else
         skn_predictor_close(&predictor);
@@ -137,6 +150,7 @@ skn_predictor_close(skn_predictor_t **predictor)
         1)
         return;
     unload(own);
+    skn_names_close(&own->names);
     for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++)
         drop_memory(atomic_load(&own->kept->clean[k]));
     free(own->kept);
@@ -180,6 +194,15 @@ const skn_predictor_info_t *
 skn_predictor_info(const skn_predictor_t *predictor)
 {
     return predictor ? &predictor->info : NULL;
+}
+
+const char *
+skn_predictor_label(const skn_predictor_t *predictor, uint32_t label)
+{
+    const skn_names_t *names = predictor ? predictor->names : NULL;
+    return names && label < names->count && label < predictor->info.label_count
+               ? names->name[label]
+               : "";
 }
 
 /* Refuses a call that cannot be answered at all. */

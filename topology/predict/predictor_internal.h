@@ -23,7 +23,8 @@ struct skn_predictor {
     skn_trained_t trained;
     skn_network_t network;
     skn_predictor_info_t info;
-    bool strict; /* skn_predictor_strict */
+    skn_names_t *names; /* of the labels; NULL: none */
+    bool strict;        /* skn_predictor_strict */
     /* One for the host that opened it or the slot that it is in, and one for
      * each skn_predictor_slot_acquire. */
     atomic_uint references;

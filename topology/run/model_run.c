@@ -304,7 +304,8 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
                            model->checkpoint.path,
                            run_path,
                            model->idle.notice.file,
-                           model->train.optimizer.offload_path };
+                           model->train.optimizer.offload_path,
+                           model->data.labels };
     for (size_t k = 0; k < sizeof(path) / sizeof(path[0]); k++) {
         run->whole_path[k] = whole_path(path[k], error);
         if (!run->whole_path[k])
@@ -339,6 +340,7 @@ make_whole(skn_model_run_t *run, const char *run_path, skn_error_t *error)
     run->whole.checkpoint.path = run->whole_path[3];
     run->whole.idle.notice.file = run->whole_path[5];
     run->whole.train.optimizer.offload_path = run->whole_path[6];
+    run->whole.data.labels = run->whole_path[7];
     return SKN_OK;
 }
 

@@ -40,7 +40,7 @@ typedef struct skn_model_run_options {
 typedef struct skn_model_run {
     skn_model_t *model;
     skn_model_t whole; /* the same, resolved, with absolute paths */
-    char *whole_path[7], **whole_plugin;
+    char *whole_path[8], **whole_plugin;
     skn_model_node_t *whole_node; /* whole.nodes, with keys of their own */
     skn_plan_t plan;
     skn_resume_t resume;

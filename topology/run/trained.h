@@ -6,6 +6,7 @@
 
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/checkpoint/node_folders.h"
+#include "formats/checkpoint/run_labels.h"
 #include "topology/model/model.h"
 
 /* The model that a path names. { 0 } is closed. */
@@ -32,6 +33,10 @@ skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
 skn_status_t skn_trained_find_here(const char *path, skn_trained_place_t *place,
                                    skn_error_t *error);
 void skn_trained_place_fini(skn_trained_place_t *place);
+/* Writes the path of the names of the labels, which the run folder has, or that
+ * of a node; false: there are none. */
+bool skn_trained_labels(const skn_trained_place_t *place,
+                        char path[SKN_RUN_LABELS_PATH_BYTES]);
 /* Makes a model of the config in run.json. */
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                                skn_error_t *error);

@@ -321,6 +321,16 @@ skn_trained_place_fini(skn_trained_place_t *place)
     skn_node_folders_fini(&place->nodes);
 }
 
+bool
+skn_trained_labels(const skn_trained_place_t *place,
+                   char path[SKN_RUN_LABELS_PATH_BYTES])
+{
+    bool found = skn_run_labels_find(skn_run_folder_path(place->run), path);
+    for (size_t k = 0; k < place->nodes.count && !found; k++)
+        found = skn_run_labels_find(place->nodes.path[k], path);
+    return found;
+}
+
 skn_status_t
 skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                   skn_error_t *error)

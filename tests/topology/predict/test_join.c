@@ -274,6 +274,33 @@ Test(join, what_is_there_stays)
 }
 
 /* A byte of the weights: known when it is read, and then nothing is left. */
+Test(join, the_names_of_the_first_network_are_those_of_the_joined_model)
+{
+    whole_t whole;
+    char name[TEMP_FOLDER_BYTES + 16];
+    skn_error_t error = { 0 };
+    make(&whole, &(trained_fixture_t){ 0 }, 2);
+    (void)snprintf(name, sizeof(name), "%s/labels", whole.path[0]);
+    FILE *file = fopen(name, "w");
+    cr_assert(file && fputs("zero\n\ntwo", file) >= 0 && fclose(file) == 0);
+    join(&whole);
+    skn_predictor_t *predictor = skn_predictor_open(whole.into, &error);
+    cr_assert(predictor, "%s", error.text);
+    cr_expect_eq(skn_predictor_info(predictor)->label_name_count, 3u);
+    cr_expect_str_eq(skn_predictor_label(predictor, 0), "zero");
+    cr_expect_str_eq(skn_predictor_label(predictor, 1), "");
+    cr_expect_str_eq(skn_predictor_label(predictor, 2), "two");
+    cr_expect_str_eq(skn_predictor_label(predictor, 3), "");
+    cr_expect_str_eq(skn_predictor_label(predictor, UINT32_MAX), "");
+    skn_predictor_close(&predictor);
+    predictor = skn_predictor_open(whole.path[1], &error);
+    cr_assert(predictor, "%s", error.text);
+    cr_expect_eq(skn_predictor_info(predictor)->label_name_count, 0u);
+    cr_expect_str_eq(skn_predictor_label(predictor, 0), "");
+    skn_predictor_close(&predictor);
+    drop(&whole);
+}
+
 Test(join, damage_is_found)
 {
     whole_t whole;

@@ -202,9 +202,9 @@ predict_with_nothing(void)
     skn_predictor_strict(NULL, true);
     skn_predictor_close(&none);
     return skn_predictor_unknown(NULL, NULL, NULL, NULL) == 0 &&
-           !skn_predictor_info(NULL) && !skn_predictor_open(NULL, &error) &&
-           is_usage(error.status) && !skn_predictor_open(NULL, NULL) &&
-           !skn_predictor_open("", NULL) &&
+           !skn_predictor_label(NULL, 0)[0] && !skn_predictor_info(NULL) &&
+           !skn_predictor_open(NULL, &error) && is_usage(error.status) &&
+           !skn_predictor_open(NULL, NULL) && !skn_predictor_open("", NULL) &&
            is_usage(skn_predictor_index(NULL, 1, 1, &error)) &&
            is_usage(
                skn_predictor_best(NULL, &points, 1, label, score, &error)) &&

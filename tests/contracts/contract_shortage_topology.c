@@ -18,6 +18,8 @@
 #include "tests/support/trained_fixture.h"
 #include "tests/support/word_kinds.h"
 #include "skein/config.h"
+#include "skein/inspection.h"
+#include "skein/points.h"
 #include "topology/spec/draft.h"
 #include "topology/predict/batcher_internal.h"
 #include "topology/predict/evaluate.h"
@@ -525,6 +527,44 @@ evaluate(skn_error_t *error)
     return status;
 }
 
+/* Damage and a lack of memory are different things. */
+static skn_status_t
+inspect(skn_error_t *error)
+{
+    FILE *nowhere = fopen("/dev/null", "w");
+    skn_inspection_t *inspection = skn_inspection_open(model.path, error);
+    const skn_inspection_info_t *info = skn_inspection_info(inspection);
+    skn_status_t status = inspection ? SKN_OK : error->status;
+    cr_assert(nowhere);
+    cr_expect(!info || (!info->is_damaged && !info->failure));
+    if (inspection)
+        status = skn_inspection_print(inspection, SKN_INSPECTION_JSON, nowhere,
+                                      error);
+    skn_inspection_close(&inspection);
+    (void)fclose(nowhere);
+    return status;
+}
+
+/* Points and names of the same file. */
+static skn_status_t
+read_points(skn_error_t *error)
+{
+    char path[TEMP_FOLDER_BYTES + 16];
+    const skn_read_t *read = NULL;
+    (void)snprintf(path, sizeof(path), "%s/test.txt", model.folder);
+    skn_point_reader_t *reader = skn_point_reader_open(path, NULL, error);
+    while (reader && (read = skn_point_reader_next(reader, error)) &&
+           read->kind != SKN_READ_END)
+        cr_expect_neq(read->kind, SKN_READ_REFUSED);
+    skn_status_t status = read ? SKN_OK : error->status;
+    skn_point_reader_close(&reader);
+    skn_names_t *names = status == SKN_OK ? skn_names_open(path, error) : NULL;
+    if (status == SKN_OK && !names)
+        status = error->status;
+    skn_names_close(&names);
+    return status;
+}
+
 #define CASE(test, subject, want, forgiven)                                    \
     Test(contract_shortage_topology, test)                                     \
     {                                                                          \
@@ -561,3 +601,5 @@ CASE(a_joined_prediction_is_made_or_it_is_told, predict_in_batcher, SKN_OK,
      EXCERPT + 6)
 /* And the propensities, whose set may be read without a cache. */
 CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 4)
+CASE(an_inspection_is_made_or_it_is_told, inspect, SKN_OK, EXCERPT)
+CASE(points_are_read_or_it_is_told, read_points, SKN_OK, 0)

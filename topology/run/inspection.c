@@ -17,7 +17,8 @@ warn(skn_inspection_t *inspection, const char *text, const char *hint)
     skn_error_t *more =
         realloc(inspection->warning, (count + 1) * sizeof(*more));
     if (!more) {
-        inspection->warning_lost = true;
+        (void)skn_fail(&inspection->shortage, SKN_NO_MEMORY,
+                       "no memory for %zu warnings", count + 1);
         return;
     }
     inspection->warning = more;
@@ -28,12 +29,26 @@ warn(skn_inspection_t *inspection, const char *text, const char *hint)
     inspection->info.warnings = more;
 }
 
+/* Whether it failed for a lack of memory: then nothing is known. */
+static bool
+is_short(skn_inspection_t *inspection, const skn_error_t *why)
+{
+    if (why->status != SKN_NO_MEMORY)
+        return false;
+    inspection->shortage = *why;
+    return true;
+}
+
 static void
-warn_of_damage(skn_inspection_t *inspection, const char *name, const char *why)
+warn_of_damage(skn_inspection_t *inspection, const char *name,
+               const skn_error_t *why)
 {
     skn_error_t error = { 0 };
+    if (is_short(inspection, why))
+        return;
     inspection->info.is_damaged = true;
-    (void)skn_fail(&error, SKN_BAD_DATA, "%s cannot be used: %s", name, why);
+    (void)skn_fail(&error, SKN_BAD_DATA, "%s cannot be used: %s", name,
+                   why->text);
     warn(inspection, error.text, "");
 }
 
@@ -41,7 +56,7 @@ warn_of_damage(skn_inspection_t *inspection, const char *name, const char *why)
 
 /* Whether other nodes may have files that are not here. */
 static bool
-has_nodes(const skn_inspection_t *inspection)
+has_nodes(skn_inspection_t *inspection)
 {
     skn_model_t *model = NULL;
     skn_error_t error = { 0 };
@@ -49,6 +64,7 @@ has_nodes(const skn_inspection_t *inspection)
         skn_trained_model(inspection->place.run, &model, &error) != SKN_OK ||
         model->node_count > 1;
     skn_model_destroy(&model);
+    (void)is_short(inspection, &error);
     return nodes;
 }
 
@@ -77,7 +93,7 @@ is_sound_everywhere(skn_inspection_t *inspection, size_t at, bool *whole)
         bool here = false;
         if (!skn_inventory_prove(&inspection->all, k, &inspection->all.id[at],
                                  &here, &error)) {
-            warn_of_damage(inspection, inspection->name[at], error.text);
+            warn_of_damage(inspection, inspection->name[at], &error);
             sound = false;
         }
         *whole = *whole || here;
@@ -96,7 +112,7 @@ prove(skn_inspection_t *inspection, size_t at, bool nodes)
     bool good = checkpoint != NULL;
     skn_checkpoint_close(&checkpoint);
     if (!good && !nodes)
-        warn_of_damage(inspection, inspection->name[at], error.text);
+        warn_of_damage(inspection, inspection->name[at], &error);
     if (!nodes)
         return good ? SKN_INSPECTION_WHOLE : SKN_INSPECTION_DAMAGED;
     bool sound = is_sound_everywhere(inspection, at, &whole);
@@ -244,18 +260,15 @@ read_shown(skn_inspection_t *inspection, skn_error_t *error)
 }
 
 /* Reads the checkpoint to show, if there should be one. */
-static skn_status_t
-show(skn_inspection_t *inspection, skn_error_t *error)
+static void
+show(skn_inspection_t *inspection)
 {
     skn_error_t why = { 0 };
     bool any = inspection->place.one;
     for (size_t k = 0; k < inspection->all.count; k++)
         any = any || inspection->checkpoint[k].state != SKN_INSPECTION_PART;
-    if (any && read_shown(inspection, &why) != SKN_OK) {
-        if (why.status == SKN_NO_MEMORY) {
-            *error = why;
-            return why.status;
-        }
+    if (any && read_shown(inspection, &why) != SKN_OK &&
+        !is_short(inspection, &why)) {
         inspection->failure = why;
         inspection->info.failure = &inspection->failure;
     }
@@ -264,7 +277,6 @@ show(skn_inspection_t *inspection, skn_error_t *error)
         if (why.text[0])
             warn(inspection, why.text, why.hint);
     }
-    return SKN_OK;
 }
 
 /* --- open and close ------------------------------------------------------ */
@@ -288,9 +300,11 @@ inspect(skn_inspection_t *inspection, skn_error_t *error)
         warn(inspection, place->note, "");
     status = read_checkpoints(inspection, error);
     if (status == SKN_OK)
-        status = show(inspection, error);
-    if (status == SKN_OK && inspection->warning_lost)
-        status = skn_fail(error, SKN_NO_MEMORY, "no memory for warnings");
+        show(inspection);
+    if (status == SKN_OK && inspection->shortage.status != SKN_OK) {
+        *error = inspection->shortage;
+        status = error->status;
+    }
     return status;
 }
 

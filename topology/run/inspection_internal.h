@@ -18,7 +18,7 @@ struct skn_inspection {
     skn_ledger_verdict_t ledger;
     skn_inspection_info_t info;
     skn_error_t failure, *warning;
-    bool warning_lost; /* no memory for one */
+    skn_error_t shortage; /* of memory, which is no damage; or SKN_OK */
     /* [all.count]; the folders of each are [all.folder_count] of `folder` */
     skn_inspection_checkpoint_t *checkpoint;
     char (*name)[SKN_BATCH_NAME_BYTES];

@@ -5,10 +5,9 @@
 
 #include "skein/error.h"
 
-/* Creates the folder FOLDER/NAME and locks it until *lock is closed by
- * skn_folder_lock_close (formats/folder/folder_lock.h) or the process ends.
- * SKN_BUSY, naming the other process by its number, and with `hint`, if another
- * process holds the lock. */
+/* Creates the folder FOLDER/NAME and locks it until *lock, a descriptor, is
+ * closed or the process ends. SKN_BUSY, naming the other process by its number,
+ * and with `hint`, if another process holds the lock. */
 skn_status_t cli_instance_lock(const char *folder, const char *name,
                                const char *hint, int *lock, skn_error_t *error);
 

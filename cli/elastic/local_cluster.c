@@ -13,7 +13,6 @@
 
 #include "cli/base/instance_lock.h"
 #include "cli/base/process.h"
-#include "formats/folder/folder_lock.h"
 #include "formats/text/json_text.h"
 #include "transport/socket/clock.h"
 
@@ -329,5 +328,6 @@ cli_local_cluster_close(cli_local_cluster_t *cluster)
         cli_up_fini(process);
     }
     cli_stop_close(&cluster->stop);
-    skn_folder_lock_close(&cluster->lock);
+    if (cluster->lock >= 0)
+        (void)close(cluster->lock);
 }

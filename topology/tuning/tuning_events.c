@@ -17,6 +17,21 @@ skn_tuning_differs(const skn_tuning_t *tuning, uint32_t candidate,
                                   text, SKN_DIFFERS_BYTES);
 }
 
+/* A string of JSON; bytes of `text` that are not UTF-8 become U+FFFD. */
+static json_t *
+string_of(const char *text)
+{
+    json_t *string = json_string(text);
+    skn_json_text_t quoted = { 0 };
+    if (string)
+        return string;
+    skn_json_text_add_string(&quoted, text);
+    string =
+        quoted.failed ? NULL : json_loads(quoted.bytes, JSON_DECODE_ANY, NULL);
+    skn_json_text_fini(&quoted);
+    return string;
+}
+
 /* Sends an event and releases it. */
 static void
 send(skn_tuning_t *tuning, json_t *event)
@@ -36,12 +51,12 @@ skn_tuning_warn_at(const void *tuning, const skn_model_place_t *place,
 {
     json_t *event = json_pack("{ss}", "event", "warning");
     if (place && place->line > 0) {
-        (void)json_object_set_new(event, "file", json_string(place->origin));
+        (void)json_object_set_new(event, "file", string_of(place->origin));
         (void)json_object_set_new(event, "line", json_integer(place->line));
         (void)json_object_set_new(event, "column", json_integer(place->column));
     }
-    (void)json_object_set_new(event, "message", json_string(message));
-    (void)json_object_set_new(event, "hint", json_string(hint));
+    (void)json_object_set_new(event, "message", string_of(message));
+    (void)json_object_set_new(event, "hint", string_of(hint));
     /* The callers know a tuning by a pointer that they do not follow. */
     send((skn_tuning_t *)(uintptr_t)tuning, event);
 }
@@ -62,9 +77,10 @@ skn_tuning_fail(skn_tuning_t *tuning, const skn_error_t *error)
         skn_json_text_fini(&event);
     }
     if (count == 0)
-        send(tuning, json_pack("{sssissss}", "event", "error", "code",
-                               skn_status_exit_code(error->status), "message",
-                               error->text, "hint", error->hint));
+        send(tuning,
+             json_pack("{sssisoso}", "event", "error", "code",
+                       skn_status_exit_code(error->status), "message",
+                       string_of(error->text), "hint", string_of(error->hint)));
 }
 
 /* --- the course of the search --------------------------------------------- */
@@ -98,8 +114,8 @@ skn_tuning_send_begin(skn_tuning_t *tuning)
     tuning->info.trial_count = tuning->trials.count;
     (void)pthread_mutex_unlock(&tuning->queue.mutex);
     send(tuning,
-         json_pack("{sssssIsIsIsIsIsIssso}", "event", "tune", "path",
-                   tuning->folder, "candidates",
+         json_pack("{sssosIsIsIsIsIsIssso}", "event", "tune", "path",
+                   string_of(tuning->folder), "candidates",
                    (json_int_t)halving->candidates, "rounds",
                    (json_int_t)halving->rounds, "train_points",
                    (json_int_t)data->train_points, "validate_points",
@@ -135,7 +151,7 @@ skn_tuning_send_trial(skn_tuning_t *tuning, uint32_t round, uint32_t candidate,
         "candidate", (json_int_t)candidate, "differs", text, "metric",
         tuning->options.metric, "epochs", epochs, "cpu_seconds", result->cpu_s);
     if (isnan(result->score))
-        (void)json_object_set_new(event, "message", json_string(why));
+        (void)json_object_set_new(event, "message", string_of(why));
     else
         (void)json_object_set_new(event, "score", json_real(result->score));
     (void)pthread_mutex_lock(&tuning->queue.mutex);
@@ -151,11 +167,12 @@ skn_tuning_send_result(skn_tuning_t *tuning, const skn_tuned_result_t *result,
     char what[SKN_DIFFERS_BYTES];
     (void)skn_tuning_differs(tuning, result->best, what);
     json_t *event = json_pack(
-        "{sssssIsssssfsfsIsb}", "event", "tuned", "path", tuning->folder,
-        "candidate", (json_int_t)result->best, "differs", what, "metric",
-        tuning->options.metric, "score", result->score, "share", result->share,
-        "validate_points", (json_int_t)tuning->plan.data.validate_points,
-        "late", (int)tuning->is_late);
+        "{sssosIsssssfsfsIsb}", "event", "tuned", "path",
+        string_of(tuning->folder), "candidate", (json_int_t)result->best,
+        "differs", what, "metric", tuning->options.metric, "score",
+        result->score, "share", result->share, "validate_points",
+        (json_int_t)tuning->plan.data.validate_points, "late",
+        (int)tuning->is_late);
     if (!isnan(result->auto_score))
         (void)json_object_set_new(event, "auto_score",
                                   json_real(result->auto_score));

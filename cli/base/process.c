@@ -3,7 +3,9 @@
 #include "cli/base/process.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,40 @@ cli_is_folder(const char *path)
 {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static int
+remove_one(const char *path, const struct stat *facts, int sort,
+           struct FTW *place)
+{
+    (void)facts, (void)sort, (void)place;
+    return remove(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+skn_status_t
+cli_remove_tree(const char *path, skn_error_t *error)
+{
+    enum {
+        OPEN_FOLDERS = 16
+    }; /* at a time; deeper trees are slower */
+    int failed = nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    if (failed < 0)
+        failed = errno;
+    return failed == 0 || failed == ENOENT
+               ? SKN_OK
+               : skn_fail(error, SKN_STORAGE, "cannot remove %s: %s", path,
+                          strerror(failed));
+}
+
+uint32_t
+cli_unit_count(void)
+{
+    cpu_set_t units;
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    if (sched_getaffinity(0, sizeof(units), &units) == 0)
+        count = CPU_COUNT(&units);
+    return count > 0 ? (uint32_t)count : 1; /* more than 1,024 are counted
+                                             * without the affinity */
 }
 
 bool

@@ -26,6 +26,12 @@ void cli_outlive_file_limit(void);
 
 /* Whether `path` is a folder. */
 bool cli_is_folder(const char *path);
+/* Removes the folder `path` with everything in it; a missing one is not an
+ * error. Follows no links. SKN_STORAGE. */
+skn_status_t cli_remove_tree(const char *path, skn_error_t *error);
+
+/* The number of processing units that this process may use. */
+uint32_t cli_unit_count(void);
 
 /* A flag shared with the workers, which the first call creates: cli_worker_exit
  * sets it. NULL: there is no memory for it. */

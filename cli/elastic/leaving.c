@@ -7,8 +7,7 @@
 
 #include "cli/base/process.h"
 #include "formats/text/random.h"
-#include "formats/checkpoint/held.h"
-#include "formats/folder/folder.h"
+#include "skein/inspection.h"
 #include "transport/socket/clock.h"
 
 #define COPIES 2u
@@ -76,32 +75,36 @@ path_of(const cli_local_cluster_t *cluster, uint32_t node, char *path,
                    cluster->model->nodes[node].name);
 }
 
-/* Finds the newest checkpoint of which `copies` holders have each part. */
-static const skn_held_t *
-find_newest(const skn_holder_t *holders, size_t count, size_t copies)
+/* The batch of the newest checkpoint of which `copies` nodes have each part; 0:
+ * there is none. */
+static uint64_t
+find_newest(const skn_inspection_t *inspection, size_t copies)
 {
-    const skn_held_t *newest = NULL;
-    for (size_t h = 0; h < count; h++)
-        for (size_t k = 0; k < holders[h].count; k++) {
-            const skn_held_t *held = &holders[h].held[k];
-            if ((!newest || held->batch > newest->batch) &&
-                skn_held_copies(holders, count, held) >= copies)
-                newest = held;
-        }
-    return newest;
+    const skn_inspection_checkpoint_t *found = NULL;
+    for (size_t k = 0; (found = skn_inspection_checkpoint(inspection, k)); k++)
+        if (found->copy_count >= copies)
+            return found->batch;
+    return 0;
 }
 
 /* Checks the copies on all nodes, also on those that are back: their folders
  * were removed, so whatever they have they received since. */
 static skn_status_t
-judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
-      skn_error_t *error)
+check_copies(const cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
+             skn_error_t *error)
 {
+    size_t count = nodes_of(cluster);
     size_t stayed = count - (size_t)__builtin_popcountll(leaving->set);
     size_t copies = stayed < COPIES ? stayed : COPIES;
-    const skn_held_t *enough = find_newest(holders, count, copies);
-    const skn_held_t *whole = find_newest(holders, count, 1);
-    if (enough && enough->batch >= leaving->batch)
+    if (leaving->together >= count)
+        return SKN_OK;
+    skn_inspection_t *inspection = skn_inspection_open(cluster->path, error);
+    if (!inspection)
+        return error->status;
+    uint64_t enough = find_newest(inspection, copies);
+    uint64_t whole = find_newest(inspection, 1);
+    skn_inspection_close(&inspection);
+    if (enough > 0 && enough >= leaving->batch)
         return SKN_OK;
     return skn_fail(
         error, SKN_INTERNAL,
@@ -109,31 +112,7 @@ judge(const cli_leaving_t *leaving, const skn_holder_t *holders, size_t count,
         "checkpoint has each part on %zu of them: the newest such checkpoint "
         "is of batch %llu, the newest whole one of batch %llu",
         stayed, (unsigned long long)leaving->batch, copies,
-        (unsigned long long)(enough ? enough->batch : 0),
-        (unsigned long long)(whole ? whole->batch : 0));
-}
-
-static skn_status_t
-check_copies(const cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
-             skn_error_t *error)
-{
-    char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
-    skn_held_t *held[SKN_CLUSTER_NODES_MAX] = { NULL };
-    skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
-    size_t count = 0;
-    skn_status_t status = SKN_OK;
-    for (uint32_t k = 0; k < nodes_of(cluster) && status == SKN_OK; k++) {
-        path_of(cluster, k, path, sizeof(path));
-        status =
-            skn_held_list(path, &held[count], &holders[count].count, error);
-        holders[count].held = held[count];
-        count += status == SKN_OK;
-    }
-    if (status == SKN_OK && leaving->together < count)
-        status = judge(leaving, holders, count, error);
-    for (size_t k = 0; k < count; k++)
-        skn_held_free(&held[k], holders[k].count);
-    return status;
+        (unsigned long long)enough, (unsigned long long)whole);
 }
 
 /* --- the end of a wave ---------------------------------------------------- */
@@ -168,7 +147,7 @@ cli_leaving_turn(cli_leaving_t *leaving, const cli_local_cluster_t *cluster,
         leaving->ended |= bit(k);
         path_of(cluster, k, path, sizeof(path));
         if (!all)
-            status = skn_folder_remove_tree(path, error);
+            status = cli_remove_tree(path, error);
     }
     if (status != SKN_OK || cli_leaving_waits(leaving))
         return status;

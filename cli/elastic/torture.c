@@ -22,7 +22,6 @@
 #include "formats/text/random.h"
 #include "cli/elastic/up_elastic.h"
 #include "cli/base/verbs.h"
-#include "formats/folder/folder.h"
 #include "formats/text/json_text.h"
 #include "topology/config/problems.h"
 #include "transport/socket/clock.h"
@@ -231,7 +230,7 @@ remove_folder(const cli_local_cluster_t *cluster, uint32_t place,
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
     (void)snprintf(path, sizeof(path), "%s/%s", cluster->path,
                    cluster->model->nodes[place - 1].name);
-    return skn_folder_remove_tree(path, error);
+    return cli_remove_tree(path, error);
 }
 
 /* Announces disturbance `number` of `all`, as text or JSON. */

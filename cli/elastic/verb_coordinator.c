@@ -76,7 +76,7 @@ static const struct {
 static void
 print_event(const lead_t *lead, const char *line)
 {
-    json_t *event = lead->call->json ? NULL : skn_json_read(line);
+    json_t *event = lead->call->json ? NULL : json_loads(line, 0, NULL);
     const char *name = skn_json_word(event, "event");
     size_t k = 0, count = sizeof(printers) / sizeof(printers[0]);
     while (k < count && strcmp(name, printers[k].name) != 0)

@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "cli/up/up.h"
-#include "topology/config/document.h"
-#include "topology/run/model_run.h"
-#include "transport/socket/keys.h"
+#include "cli/base/process.h"
+#include "skein/member.h"
 
 /* Holds a loopback port until the run is over; 0: none is free.
  *
@@ -62,10 +61,10 @@ static skn_status_t
 write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
            uint32_t units, skn_error_t *error)
 {
-    char path[128], public_key[SKN_KEY_TEXT_BYTES];
+    char path[128], public_key[SKN_PUBLIC_KEY_BYTES];
     uint32_t first, count;
     (void)snprintf(path, sizeof(path), "%s/n%u.key", local->folder, k);
-    skn_status_t status = skn_keys_make(path, NULL, public_key, error);
+    skn_status_t status = skn_keygen(path, NULL, public_key, error);
     deal_cores(units, local->count, k, &first, &count);
     (void)fprintf(file, "%s{name: n%u, address: \"tcp://127.0.0.1:%u\", key: ",
                   k > 0 ? ", " : "", k, port);
@@ -77,27 +76,39 @@ write_node(FILE *file, const cli_up_local_t *local, uint32_t k, uint16_t port,
     return status;
 }
 
+/* Adds the override KEY=TEXT. */
+static skn_status_t
+add_override(cli_up_local_t *local, const char *key, const char *text,
+             skn_error_t *error)
+{
+    size_t bytes = 0;
+    FILE *file =
+        open_memstream(&local->overrides[local->override_count], &bytes);
+    if (!file)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
+    (void)fprintf(file, "%s=", key);
+    cli_json_string(text, file); /* YAML contains JSON */
+    bool written = fclose(file) == 0;
+    local->override_count++;
+    return written ? SKN_OK
+                   : skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
+}
+
 /* Adds the coordinator of local nodes, with its own key and port. */
 static skn_status_t
 write_coordinator(cli_up_local_t *local, skn_error_t *error)
 {
-    char path[128], public_key[SKN_KEY_TEXT_BYTES];
+    char path[128], address[64], public_key[SKN_PUBLIC_KEY_BYTES];
     (void)snprintf(path, sizeof(path), "%s/coordinator.key", local->folder);
-    skn_status_t status = skn_keys_make(path, NULL, public_key, error);
+    skn_status_t status = skn_keygen(path, NULL, public_key, error);
     uint16_t port = status == SKN_OK ? hold_port(local, error) : 0;
     if (port == 0)
         return error->status;
-    char **at = &local->overrides[local->override_count];
-    at[0] = skn_override_of("coordinator.key", path, error);
-    if (!at[0])
-        return error->status;
-    local->override_count++;
-    if (asprintf(&at[1], "coordinator.address=tcp://127.0.0.1:%u", port) < 0) {
-        at[1] = NULL;
-        return skn_fail(error, SKN_NO_MEMORY, "no memory for the nodes");
-    }
-    local->override_count++;
-    return SKN_OK;
+    (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%u", port);
+    status = add_override(local, "coordinator.key", path, error);
+    return status == SKN_OK
+               ? add_override(local, "coordinator.address", address, error)
+               : status;
 }
 
 static skn_status_t
@@ -132,10 +143,7 @@ skn_status_t
 cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
 {
     const char *base = getenv("TMPDIR");
-    uint32_t units = skn_unit_count(error);
     local->count = count;
-    if (units == 0)
-        return error->status;
     if (!base || strlen(base) > 40)
         base = "/tmp";
     (void)snprintf(local->folder, sizeof(local->folder), "%s/skein-up.XXXXXX",
@@ -147,7 +155,7 @@ cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
                         "%s: %s",
                         base, strerror(errno));
     }
-    return write_nodes(local, units, error);
+    return write_nodes(local, cli_unit_count(), error);
 }
 
 void
@@ -157,7 +165,7 @@ cli_up_local_forget(cli_up_local_t *local)
     for (uint32_t k = 0; local->folder[0] && k < local->count; k++) {
         (void)snprintf(path, sizeof(path), "%s/n%u.key", local->folder, k);
         (void)unlink(path);
-        (void)snprintf(path, sizeof(path), "%s/n%u.key" SKN_KEY_SECRET_SUFFIX,
+        (void)snprintf(path, sizeof(path), "%s/n%u.key" SKN_SECRET_KEY_SUFFIX,
                        local->folder, k);
         (void)unlink(path);
     }
@@ -165,7 +173,7 @@ cli_up_local_forget(cli_up_local_t *local)
         (void)snprintf(path, sizeof(path), "%s/coordinator.key", local->folder);
         (void)unlink(path);
         (void)snprintf(path, sizeof(path),
-                       "%s/coordinator.key" SKN_KEY_SECRET_SUFFIX,
+                       "%s/coordinator.key" SKN_SECRET_KEY_SUFFIX,
                        local->folder);
         (void)unlink(path);
     }

@@ -104,6 +104,9 @@ typedef struct skn_inspection_checkpoint {
      * the folders that have any, by name. 0 and NULL otherwise. */
     size_t file_count, folder_count;
     const skn_inspection_folder_t *folders;
+    size_t copy_count; /* of the file that the fewest folders have: so many,
+                        * less one, may be lost. 0 as above, or if a file is in
+                        * none of them */
 } skn_inspection_checkpoint_t;
 
 /* Checkpoint `index` of the run, newest first; NULL past the last, and for a

@@ -71,7 +71,8 @@ skn_inventory_open_all(skn_inventory_t *all, const skn_trained_place_t *place,
     all->folder = calloc(nodes->count + 1, sizeof(*all->folder));
     all->held = calloc(nodes->count + 1, sizeof(*all->held));
     all->held_count = calloc(nodes->count + 1, sizeof(*all->held_count));
-    if (!all->folder || !all->held || !all->held_count)
+    all->holder = calloc(nodes->count + 1, sizeof(*all->holder));
+    if (!all->folder || !all->held || !all->held_count || !all->holder)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu folders",
                         nodes->count + 1);
     /* The run may have continued in the folder that contains those of its
@@ -84,6 +85,8 @@ skn_inventory_open_all(skn_inventory_t *all, const skn_trained_place_t *place,
     for (size_t k = 0; k < all->folder_count && status == SKN_OK; k++) {
         status = skn_held_list(all->folder[k], &all->held[k],
                                &all->held_count[k], error);
+        all->holder[k] =
+            (skn_holder_t){ .held = all->held[k], .count = all->held_count[k] };
         if (status == SKN_OK)
             status = add_names(all, k, error);
     }
@@ -99,6 +102,7 @@ skn_inventory_close(skn_inventory_t *all)
     free(all->folder);
     free(all->held);
     free(all->held_count);
+    free(all->holder);
     free(all->id);
     *all = (skn_inventory_t){ 0 };
 }
@@ -168,22 +172,28 @@ skn_inventory_prove(const skn_inventory_t *all, size_t k,
     return sound;
 }
 
-/* Counts the checkpoint's files in folder `k`; false: it has none of it. */
-static bool
-count_files(const skn_inventory_t *all, size_t k, const skn_batch_id_t *id,
-            size_t *here, size_t *count)
+/* The checkpoint as folder `k` has it; NULL: it has none of it. */
+static const skn_held_t *
+find_held(const skn_inventory_t *all, size_t k, const skn_batch_id_t *id)
 {
-    for (size_t h = 0; h < all->held_count[k]; h++) {
-        const skn_held_t *held = &all->held[k][h];
-        if (held->batch != id->batch || held->generation != id->generation)
-            continue;
-        *here = 0;
-        *count = held->file_count;
-        for (size_t f = 0; f < held->file_count; f++)
-            *here += held->file[f].here;
-        return true;
+    for (size_t h = 0; h < all->held_count[k]; h++)
+        if (all->held[k][h].batch == id->batch &&
+            all->held[k][h].generation == id->generation)
+            return &all->held[k][h];
+    return NULL;
+}
+
+size_t
+skn_inventory_copies(const skn_inventory_t *all, const skn_batch_id_t *id)
+{
+    size_t most = 0; /* of those of one name, if they differ */
+    for (size_t k = 0; k < all->folder_count; k++) {
+        const skn_held_t *held = find_held(all, k, id);
+        size_t copies =
+            held ? skn_held_copies(all->holder, all->folder_count, held) : 0;
+        most = copies > most ? copies : most;
     }
-    return false;
+    return most;
 }
 
 size_t
@@ -193,8 +203,13 @@ skn_inventory_folders(const skn_inventory_t *all, const skn_batch_id_t *id,
     size_t count = 0;
     *file_count = 0;
     for (size_t k = 0; k < all->folder_count; k++) {
-        if (!count_files(all, k, id, &folder[count].file_count, file_count))
+        const skn_held_t *held = find_held(all, k, id);
+        if (!held)
             continue;
+        *file_count = held->file_count;
+        folder[count].file_count = 0;
+        for (size_t f = 0; f < held->file_count; f++)
+            folder[count].file_count += held->file[f].here;
         const char *slash = strrchr(all->folder[k], '/');
         folder[count++].name = slash ? slash + 1 : all->folder[k];
     }

@@ -14,7 +14,8 @@ typedef struct skn_inventory {
     size_t folder_count;
     skn_held_t **held; /* [folder_count] */
     size_t *held_count;
-    skn_batch_id_t *id; /* ids in all folders, newest first, each once */
+    skn_holder_t *holder; /* [folder_count], the same lists */
+    skn_batch_id_t *id;   /* ids in all folders, newest first, each once */
     size_t count;
 } skn_inventory_t;
 
@@ -43,5 +44,9 @@ size_t skn_inventory_folders(const skn_inventory_t *all,
                              const skn_batch_id_t *id,
                              skn_inspection_folder_t *folder,
                              size_t *file_count);
+/* The number of folders that have the file of the checkpoint that the fewest
+ * have; 0: one file is in none of them. */
+size_t skn_inventory_copies(const skn_inventory_t *all,
+                            const skn_batch_id_t *id);
 
 #endif

@@ -160,6 +160,7 @@ read_checkpoints(skn_inspection_t *inspection, skn_error_t *error)
         checkpoint->folders = folder;
         checkpoint->folder_count =
             skn_inventory_folders(all, id, folder, &checkpoint->file_count);
+        checkpoint->copy_count = skn_inventory_copies(all, id);
     }
     inspection->info.checkpoint_count = count;
     return SKN_OK;

@@ -10,6 +10,7 @@
 #include "skein/evaluation.h"
 #include "skein/inspection.h"
 #include "skein/join.h"
+#include "skein/member.h"
 #include "skein/points.h"
 #include "skein/predictor.h"
 #include "skein/topology.h"
@@ -58,8 +59,12 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_point_reader_options_t, 16)                                          \
     S(skn_read_t, 136)                                                         \
     S(skn_inspection_info_t, 176)                                              \
-    S(skn_inspection_checkpoint_t, 64)                                         \
+    S(skn_inspection_checkpoint_t, 72)                                         \
     S(skn_inspection_tensor_t, 64)                                             \
+    S(skn_coordinator_options_t, 32)                                           \
+    S(skn_coordinator_info_t, 48)                                              \
+    S(skn_member_options_t, 56)                                                \
+    S(skn_member_info_t, 56)                                                   \
     S(skn_predictor_info_t, 104)                                               \
     S(skn_actor_info_t, 136)                                                   \
     S(skn_config_options_t, 32)                                                \

@@ -183,6 +183,29 @@ Test(inspection, without_a_sound_checkpoint_the_list_and_the_reason_remain)
     drop(&shown);
 }
 
+/* Two nodes hold the run, one of them a checkpoint without its files. */
+Test(inspection, copies_are_of_the_file_that_the_fewest_nodes_have)
+{
+    shown_t shown;
+    char command[8 * TEMP_FOLDER_BYTES];
+    make(&shown);
+    const char *path = shown.fixture.path;
+    (void)snprintf(command, sizeof(command),
+                   "mkdir '%ss' && cp -r '%s' '%ss/a' && cp -r '%s' '%ss/b' && "
+                   "rm '%ss/b/" NAME1 "/output.safetensors'",
+                   path, path, path, path, path, path);
+    cr_assert_eq(system(command), 0);
+    look(&shown, "s");
+    cr_assert_eq(shown.info->checkpoint_count, 2u);
+    for (size_t k = 0; k < 2; k++) {
+        const skn_inspection_checkpoint_t *checkpoint =
+            skn_inspection_checkpoint(shown.inspection, k);
+        cr_expect_eq(checkpoint->folder_count, 2u);
+        cr_expect_eq(checkpoint->copy_count, k == 0 ? 2u : 1u);
+    }
+    drop(&shown);
+}
+
 Test(inspection, a_link_that_leads_nowhere_is_damage)
 {
     shown_t shown;

@@ -59,7 +59,6 @@ cli_stop_open(cli_stop_t *stop, skn_error_t *error)
 {
     sigset_t set;
     all_of_them(&set);
-    stop->starter = stop->leased ? getppid() : 0;
     (void)sigaddset(&set, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     stop->descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -133,15 +132,16 @@ answer(const cli_stop_t *stop, int number, cli_stop_news_t news)
                           stop->doing, asking[k].name);
 }
 
-/* Forwards a signal that may have reached only this process, such as the end of
- * its CPU time, to the process that decides. SIGINT is not forwarded: a
- * terminal sends it to the whole group. */
+/* Reports a signal that may have reached only this process, such as the end of
+ * its CPU time, to the process that decides, which reads its events. SIGINT is
+ * not reported: a terminal sends it to the whole group. */
 static void
-pass_to_starter(const cli_stop_t *stop, int number)
+report_to_starter(const cli_stop_t *stop, int number)
 {
-    if (stop->starter > 0 && getppid() == stop->starter && number != SIGINT &&
-        number != SIGCHLD)
-        (void)kill(stop->starter, number);
+    if (!stop->leased || number == SIGINT || number == SIGCHLD)
+        return;
+    (void)printf("{\"event\":\"signal\",\"number\":%d}\n", number);
+    (void)fflush(stdout);
 }
 
 /* From now on the next SIGINT ends the process, whatever it is doing. */
@@ -166,7 +166,7 @@ cli_stop_take(cli_stop_t *stop)
                (ssize_t)sizeof(info)) {
         int number = (int)info.ssi_signo;
         uint32_t interrupts = stop->interrupts;
-        pass_to_starter(stop, number);
+        report_to_starter(stop, number);
         cli_stop_news_t news = cli_stop_note(stop, number, (pid_t)info.ssi_pid,
                                              skn_monotonic_ns());
         if (news != CLI_STOP_NOTHING || stop->interrupts > interrupts)

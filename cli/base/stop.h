@@ -31,9 +31,8 @@ typedef struct cli_stop {
     const char *doing;     /* "saving a checkpoint": the effect of a signal */
     const char *insisting; /* "quit without saving": of a second Ctrl-C */
     bool leashed;          /* SIGINT is left to the parent process */
-    bool leased;           /* so are the other signals, which are forwarded */
+    bool leased;           /* so are the other signals, which are events */
     bool json;             /* only Ctrl-C is answered: events report the rest */
-    pid_t starter;         /* the starting process; 0: nothing is forwarded */
     int descriptor; /* readable when a signal has arrived or a child ended */
     int asked_by;   /* the first signal that asked; 0: none yet */
     uint32_t interrupts;

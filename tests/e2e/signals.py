@@ -179,9 +179,10 @@ def check_saved(report, sentence, run, run_folder):
 
 
 def child_of(pid):
-    """The first process that it has started."""
-    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    return int(path.read_text(encoding="ascii").split()[0])
+    """The first process that it, or a thread of it, has started."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return int(" ".join(path.read_text(encoding="ascii")
+                        for path in tasks).split()[0])
 
 
 def worker_of(run):

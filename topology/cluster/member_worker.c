@@ -292,7 +292,7 @@ is_for_people(const skn_worker_t *worker, const char *name)
         strcmp(name, "stuck") == 0)
         return true;
     if (!worker->is_leader || strcmp(name, "traffic") == 0 ||
-        strcmp(name, "load") == 0)
+        strcmp(name, "load") == 0 || strcmp(name, "signal") == 0)
         return false;
     return strcmp(name, "progress") != 0 || worker->settings->progress;
 }
@@ -335,6 +335,7 @@ take_event(skn_worker_t *worker, const json_t *event, const char *name)
         worker->load_us = (uint64_t)skn_json_number(event, "busy_us");
         worker->load_at_us = (uint64_t)skn_json_number(event, "at_us");
     }
+    worker->signalled = worker->signalled || strcmp(name, "signal") == 0;
     if (strcmp(name, "idle") == 0)
         take_idle(worker, event);
     if (strcmp(name, "silent") == 0)

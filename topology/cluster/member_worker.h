@@ -32,6 +32,7 @@ typedef struct skn_worker {
     bool failed;       /* it ended with a failure */
     bool noticed;      /* the machine will be taken away: idle.notice */
     bool crowded;      /* others need its machine's memory: idle.memory */
+    bool signalled;    /* a signal has asked it to stop, or its CPU time ends */
     bool ended;        /* skn_worker_turn has reported it */
     uint64_t break_ns; /* deadline for its salvage; 0: none is wanted */
     /* CPU time and bytes to other nodes, of earlier workers and of this one;

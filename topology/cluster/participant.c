@@ -307,6 +307,8 @@ skn_participant_turn(skn_participant_t *participant)
     bool ended = skn_worker_turn(&participant->worker);
     if (worker->noticed || (worker->crowded && !participant->leaving))
         leave(participant, worker->noticed ? "notice" : "memory");
+    if (worker->signalled)
+        leave(participant, "signal");
     if (ended)
         skn_participant_send_ended(participant);
     skn_participant_check_reach(participant);

@@ -169,6 +169,18 @@ Test(member, a_worker_that_fails_has_its_reason_in_an_event)
     skn_member_destroy(&member);
 }
 
+Test(member, a_signal_to_its_worker_makes_it_leave)
+{
+    cr_assert(cluster_set_worker(&cluster,
+                                 "echo '{\"event\":\"signal\",\"number\":24}'\n"
+                                 "cat >/dev/null\n"));
+    skn_member_t *member = started();
+    cr_expect(read_to(member, "hands over its state and leaves"));
+    read_last(member);
+    cr_expect(strstr(line, "\"reason\":\"signal\""), "%s", line);
+    skn_member_destroy(&member);
+}
+
 Test(member, a_program_that_is_missing_is_the_failure_of_a_part)
 {
     (void)remove(cluster.worker);

@@ -331,8 +331,12 @@ Test(tuning, cycles_leave_no_descriptor)
         cr_assert(tuning, "%s", error.text);
         if (cycle % 4 != 3)
             cr_assert_eq(skn_tuning_start(tuning, &error), SKN_OK);
+        /* The first one starts actors, for which CZMQ opens descriptors that
+         * it keeps. */
+        const char *until =
+            cycle == 0 ? "\"event\":\"forecast\"" : "\"event\":\"tune\"";
         if (cycle % 2 == 0)
-            cr_expect(read_to(tuning, "\"event\":\"tune\""), "%s", error.text);
+            cr_expect(read_to(tuning, until), "%s", error.text);
         skn_tuning_destroy(&tuning);
         temp_folder_remove(tuned);
         events[0] = '\0';

@@ -24,7 +24,7 @@ typedef struct watch {
 } watch_t;
 
 static double
-cpu_s(void)
+process_cpu_s(void)
 {
     skn_usage_t usage;
     skn_usage_now(&usage);
@@ -43,8 +43,9 @@ take_event(watch_t *watch)
     if (strcmp(name, "epoch") == 0 && score) {
         trial->score = json_number_value(score);
     } else if (strcmp(name, "done") == 0) {
-        trial->cpu_s =
+        double cpu_s =
             skn_json_number(event, "cpu_seconds") - watch->begun_cpu_s;
+        trial->cpu_s = round(cpu_s * 1e3) / 1e3; /* as events have it */
         trial->train_s = skn_json_number(event, "seconds");
         trial->end = isnan(trial->score) ? SKN_TRIAL_FAILED : SKN_TRIAL_DONE;
     }
@@ -136,7 +137,7 @@ skn_trial_run(const skn_trial_order_t *order, skn_trial_t *trial,
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a trial");
     watch->order = order;
     watch->trial = trial;
-    watch->begun_cpu_s = cpu_s();
+    watch->begun_cpu_s = process_cpu_s();
     skn_status_t status = train(watch, &trial->error);
     if (status == SKN_OK && trial->end == SKN_TRIAL_FAILED)
         (void)skn_fail(&trial->error, SKN_INTERNAL, "it ended without a score");

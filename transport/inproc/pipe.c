@@ -551,6 +551,7 @@ skn_threads_try(uint32_t count, int *code)
 {
     pthread_rwlock_t all_are_started = PTHREAD_RWLOCK_INITIALIZER;
     pthread_attr_t small;
+    const pthread_attr_t *stack = &small;
     uint32_t started = 0;
     pthread_t *threads = calloc((size_t)count + 1, sizeof(*threads));
     *code = threads ? 0 : ENOMEM;
@@ -558,9 +559,14 @@ skn_threads_try(uint32_t count, int *code)
     (void)pthread_attr_setstacksize(&small, TRIAL_STACK_BYTES);
     (void)pthread_rwlock_wrlock(&all_are_started);
     while (started < count && *code == 0) {
-        *code = skn_thread_start(&threads[started], &small, wait_for_others,
+        *code = skn_thread_start(&threads[started], stack, wait_for_others,
                                  &all_are_started);
         started += *code == 0;
+        if (*code == EINVAL && stack) { /* the host's thread-local data, which
+                                         * is on the stack, does not fit */
+            stack = NULL;
+            *code = 0;
+        }
     }
     (void)pthread_rwlock_unlock(&all_are_started);
     for (uint32_t k = 0; k < started; k++)

@@ -470,3 +470,14 @@ Test(pipe, a_thread_without_descriptors_left_is_refused)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     skn_inbox_close(&inbox);
 }
+
+/* The system puts them on the stack of each thread. */
+static _Thread_local volatile char of_the_host[1 << 20];
+
+Test(pipe, a_host_may_have_much_thread_local_data)
+{
+    int code = -1;
+    of_the_host[1] = 1;
+    cr_expect_eq(skn_threads_try(3, &code), 3u);
+    cr_expect_eq(code, 0);
+}

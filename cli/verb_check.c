@@ -72,7 +72,8 @@ static int
 check_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    skn_config_t *config = cli_config_load(call, 0, true, &error);
+    skn_config_t *config = cli_config_load(
+        call, 0, (skn_config_options_t){ .plugins = true }, &error);
     int code = config ? check(call, config) : cli_report(call, &error);
     skn_config_destroy(&config);
     return code;

@@ -28,7 +28,8 @@ static int
 plan_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    skn_config_t *config = cli_config_load(call, 0, false, &error);
+    skn_config_t *config =
+        cli_config_load(call, 0, (skn_config_options_t){ 0 }, &error);
     int code = config ? plan(call, config) : cli_report(call, &error);
     skn_config_destroy(&config);
     return code;

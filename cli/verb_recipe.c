@@ -256,7 +256,8 @@ recipe_run(const cli_call_t *call)
     recipe.engine = find_engine(call->operands[0], &error);
     if (!recipe.engine || check_name(call->operands[1], &error) != SKN_OK)
         return cli_report(call, &error);
-    recipe.config = cli_config_load(call, 1, true, &error);
+    recipe.config = cli_config_load(
+        call, 1, (skn_config_options_t){ .plugins = true }, &error);
     if (!recipe.config)
         return cli_report(call, &error);
     recipe.info = cli_config_info(recipe.config);

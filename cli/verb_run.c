@@ -1,93 +1,79 @@
 /* verb_run.c - skein run: runs any topology file.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "cli/base/follow.h"
+#include "cli/base/read_config.h"
 #include "cli/base/supervise.h"
 #include "cli/base/verbs.h"
-#include "topology/run/shortfall.h"
 
-/* Finds the node of the topology that this process is. */
+/* Several nodes are several processes. */
 static skn_status_t
-find_node(const cli_call_t *call, const skn_topology_t *topology,
-          uint32_t *node, skn_error_t *error)
+check_node(const cli_call_t *call, const skn_config_info_t *info,
+           skn_error_t *error)
 {
-    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
-    const char *name = cli_value(call, "node");
-    skn_status_t status;
-    if (wiring->node_count == 0 && !name)
+    if (info->node_count == 0 || cli_value(call, "node"))
         return SKN_OK;
-    for (*node = 0; name && *node < wiring->node_count; ++*node)
-        if (strcmp(wiring->nodes[*node].name, name) == 0)
-            return SKN_OK;
-    if (name)
-        status = skn_fail(error, SKN_USAGE, "%s has no node '%.64s'",
-                          call->operands[0], name);
-    else
-        status = skn_fail(error, SKN_USAGE,
-                          "%s has %u nodes: this process needs to know which "
-                          "one it is",
-                          call->operands[0], wiring->node_count);
-    return skn_fail_hint(error, status, "give --node NAME%s%s",
-                         wiring->node_count > 0 ? ", such as " : "",
-                         wiring->node_count > 0 ? wiring->nodes[0].name : "");
+    (void)skn_fail(error, SKN_USAGE,
+                   "%s has %u nodes: this process needs to know which "
+                   "one it is",
+                   call->operands[0], info->node_count);
+    return skn_fail_hint(error, SKN_USAGE, "give --node NAME, such as %s",
+                         info->nodes[0]);
 }
 
 /* The messages of a port are a program's. */
 static skn_status_t
-refuse_ports(const cli_call_t *call, const skn_topology_t *topology,
+refuse_ports(const cli_call_t *call, const skn_config_info_t *info,
              skn_error_t *error)
 {
-    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
-    for (uint32_t k = 0; k < wiring->actor_count; k++)
-        if (strcmp(wiring->actors[k].kind->name, "port") == 0) {
-            skn_fail(error, SKN_USAGE,
-                     "%s has a port, '%s', whose messages a host program sends "
-                     "and takes",
-                     call->operands[0], wiring->actors[k].name);
-            return skn_fail_hint(error, SKN_USAGE,
-                                 "run it in a program (docs/tasks/ports.md), "
-                                 "or put actors of a plug-in in its place");
-        }
-    return SKN_OK;
+    if (!info->port[0])
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE,
+                   "%s has a port, '%s', whose messages a host program sends "
+                   "and takes",
+                   call->operands[0], info->port);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "run it in a program (docs/tasks/ports.md), "
+                         "or put actors of a plug-in in its place");
+}
+
+static skn_status_t
+refuse_model(const cli_call_t *call, const skn_config_info_t *info,
+             skn_error_t *error)
+{
+    if (info->sort != SKN_CONFIG_IS_MODEL)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_USAGE, "%s is a model, not a topology",
+                   call->operands[0]);
+    return skn_fail_hint(error, SKN_USAGE, "`skein train` trains it");
 }
 
 static int
-follow(const cli_call_t *call, skn_topology_t *topology)
+run_config(const cli_call_t *call, skn_config_t *config)
 {
     skn_error_t error = { 0 };
-    uint32_t node = 0;
-    if (refuse_ports(call, topology, &error) != SKN_OK ||
-        find_node(call, topology, &node, &error) != SKN_OK) {
-        skn_topology_destroy(&topology);
+    const skn_config_info_t info = cli_config_info(config);
+    int code = cli_config_report(call, config);
+    if (code != 0)
+        return code;
+    if (refuse_model(call, &info, &error) != SKN_OK ||
+        refuse_ports(call, &info, &error) != SKN_OK ||
+        check_node(call, &info, &error) != SKN_OK)
         return cli_report(call, &error);
-    }
-    const skn_wiring_t *wiring = skn_spec_wiring(skn_topology_spec(topology));
-    skn_shortfall_quota(
-        "", skn_shortfall_units(wiring, node),
-        "put the actors of the file on as many cores as that, at most ",
-        cli_warn_to, call);
-    return cli_follow(call, &topology, node);
+    cli_config_warn(call, config);
+    skn_topology_t *topology = skn_config_topology(config, &error);
+    return topology ? cli_follow(call, &topology, info.node)
+                    : cli_report(call, &error);
 }
 
 static int
 work(const cli_call_t *call, void *job, int attempt)
 {
     skn_error_t error = { 0 };
-    skn_problems_t *problems = skn_problems_new(&error);
-    int code;
     (void)job, (void)attempt;
-    if (!problems)
-        return cli_report(call, &error);
-    skn_topology_t *topology =
-        skn_topology_load(call->operands[0], problems, &error);
-    if (topology)
-        code = follow(call, topology);
-    else if (skn_problems_count(problems) > 0)
-        code = cli_report_problems(call, problems);
-    else
-        code = cli_report(call, &error);
-    skn_problems_destroy(&problems);
+    skn_config_t *config = cli_config_load(
+        call, 0, (skn_config_options_t){ .starts = true }, &error);
+    int code = config ? run_config(call, config) : cli_report(call, &error);
+    skn_config_destroy(&config);
     return code;
 }
 

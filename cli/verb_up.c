@@ -17,6 +17,7 @@
 
 #include "cli/base/events.h"
 #include "cli/base/process.h"
+#include "cli/base/read_config.h"
 #include "cli/base/stop.h"
 #include "cli/base/supervise.h"
 #include "cli/base/trainer.h"
@@ -25,8 +26,6 @@
 #include "cli/up/up_report.h"
 #include "cli/base/verbs.h"
 #include "formats/text/json_text.h"
-#include "topology/model/model.h"
-#include "topology/plan/plan.h"
 
 /* The time for the other nodes to report an end after one node has failed.
  * Nodes that it never joined cannot know of it, so they get less time. */
@@ -38,7 +37,7 @@
 
 typedef struct up {
     const cli_call_t *call;
-    skn_model_t *model;
+    skn_config_t *config;
     cli_up_local_t local;
     cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
     uint32_t count;
@@ -114,7 +113,7 @@ take_event(void *job, cli_up_node_t *node, char *line)
     up->done = up->done || strcmp(name, "done") == 0;
     up->stopped = up->stopped || strcmp(name, "stopped") == 0;
     if (node->is_first && strcmp(name, "start") == 0 &&
-        !up->model->checkpoint.path[0])
+        !cli_config_value(up->config, "checkpoint.path")[0])
         (void)snprintf(up->path, sizeof(up->path), "%s",
                        skn_json_word(event, "path"));
     if (strcmp(name, "error") == 0)
@@ -365,34 +364,39 @@ make_local(up_t *up, skn_error_t *error)
 }
 
 static skn_status_t
-read_model(up_t *up, skn_problems_t *problems, skn_error_t *error)
+list_nodes(up_t *up, skn_error_t *error)
 {
-    const char *overrides[CLI_VALUES_MAX];
-    size_t count = cli_overrides(up->call, overrides);
-    for (size_t k = 0; k < up->local.override_count && count < CLI_VALUES_MAX;
-         k++)
-        overrides[count++] = up->local.overrides[k];
-    skn_status_t status = skn_model_read(up->call->operands[0], overrides,
-                                         count, &up->model, problems, error);
-    if (status != SKN_OK)
-        return status;
-    if (up->model->node_count == 0)
+    const skn_config_info_t info = cli_config_info(up->config);
+    const char *path = cli_config_value(up->config, "checkpoint.path");
+    if (info.node_count == 0)
         return skn_fail_hint(error,
                              skn_fail(error, SKN_USAGE, "%s has no nodes",
                                       up->call->operands[0]),
                              "list them under nodes:, or give --local-nodes N");
-    for (size_t k = 0; k < up->model->node_count; k++) {
+    for (uint32_t k = 0; k < info.node_count; k++) {
         cli_up_node_t *node = &up->nodes[up->count++];
-        node->name = up->model->nodes[k].name;
-        node->ssh = up->model->nodes[k].ssh;
+        node->name = info.nodes[k];
+        node->ssh = cli_config_ssh(up->config, node->name);
         node->is_first = k == 0;
         /* Each node has its own folder, here and elsewhere. */
-        if (skn_model_copies_parts(up->model) && !node->ssh[0] && k > 0 &&
-            up->model->checkpoint.path[0] && !cli_value(up->call, "predict"))
-            node->path = up->model->checkpoint.path;
+        if (info.keeps_parts && !node->ssh[0] && k > 0 && path[0] &&
+            !cli_value(up->call, "predict"))
+            node->path = path;
         node->leash = node->out.descriptor = node->err.descriptor = -1;
     }
     return SKN_OK;
+}
+
+static skn_status_t
+read_config(up_t *up, skn_error_t *error)
+{
+    up->config = cli_config_load(
+        up->call, 0,
+        (skn_config_options_t){
+            .overrides = (const char *const *)up->local.overrides,
+            .override_count = (uint32_t)up->local.override_count },
+        error);
+    return up->config ? SKN_OK : error->status;
 }
 
 /* Checks options that depend on the file, which decides whether a run is
@@ -402,7 +406,7 @@ check_mode(const up_t *up, skn_error_t *error)
 {
     static const char *const view[] = { "plain", "notes" };
     static const char *const whole[] = { "report", "trace" };
-    bool elastic = up->model->coordinator.address[0];
+    bool elastic = cli_config_value(up->config, "coordinator.address")[0];
     for (size_t k = 0; k < sizeof(view) / sizeof(view[0]); k++)
         if (!elastic && cli_flag(up->call, view[k]))
             return skn_fail_hint(
@@ -419,7 +423,7 @@ check_mode(const up_t *up, skn_error_t *error)
                          whole[k]),
                 "leave it out, or run without --elastic and `coordinator:`");
     if (elastic && cli_flag(up->call, "resume") &&
-        !up->model->checkpoint.path[0])
+        !cli_config_value(up->config, "checkpoint.path")[0])
         return skn_fail_hint(
             error,
             skn_fail(error, SKN_USAGE,
@@ -439,7 +443,7 @@ is_one_machine(const up_t *up)
 }
 
 static int
-work(up_t *up, skn_problems_t *problems)
+work(up_t *up)
 {
     skn_error_t error = { 0 };
     cli_output_outlive();
@@ -447,14 +451,17 @@ work(up_t *up, skn_problems_t *problems)
     if (status == SKN_OK)
         status = make_local(up, &error);
     if (status == SKN_OK)
-        status = read_model(up, problems, &error);
-    if (skn_problems_count(problems) > 0)
-        return cli_report_problems(up->call, problems);
+        status = read_config(up, &error);
+    if (status == SKN_OK && skn_config_problem(up->config, 0))
+        return cli_config_report(up->call, up->config);
+    if (status == SKN_OK)
+        status = list_nodes(up, &error);
     if (status == SKN_OK)
         status = check_mode(up, &error);
-    if (status == SKN_OK && up->model->coordinator.address[0] &&
+    if (status == SKN_OK &&
+        cli_config_value(up->config, "coordinator.address")[0] &&
         !cli_value(up->call, "predict"))
-        return cli_up_elastic(up->call, up->model, &up->local);
+        return cli_up_elastic(up->call, up->config, &up->local);
     if (status == SKN_OK)
         status = cli_up_report_open(&up->report, up->call, &error);
     cli_bar_init(&up->bar, up->call);
@@ -473,31 +480,25 @@ static int
 up_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    skn_problems_t *problems = skn_problems_new(&error);
     up_t *up = calloc(1, sizeof(*up));
-    bool unread = false;
-    int code;
-    if (!up)
+    if (!up) {
         (void)skn_fail(&error, SKN_NO_MEMORY, "no memory for the nodes");
-    if (!problems || !up) {
-        code = cli_report(call, &error);
-    } else {
-        up->call = call;
-        up->stop = (cli_stop_t){ .json = call->json,
-                                 .doing = "saving a checkpoint",
-                                 .insisting = "quit without saving",
-                                 .descriptor = -1 };
-        code = work(up, problems);
-        unread = up->unread && code == 0;
-        for (uint32_t k = 0; k < up->count; k++)
-            cli_up_fini(&up->nodes[k]);
-        cli_up_local_close(&up->local);
-        cli_up_report_close(&up->report);
-        skn_model_destroy(&up->model);
-        cli_stop_close(&up->stop);
+        return cli_report(call, &error);
     }
+    up->call = call;
+    up->stop = (cli_stop_t){ .json = call->json,
+                             .doing = "saving a checkpoint",
+                             .insisting = "quit without saving",
+                             .descriptor = -1 };
+    int code = work(up);
+    bool unread = up->unread && code == 0;
+    for (uint32_t k = 0; k < up->count; k++)
+        cli_up_fini(&up->nodes[k]);
+    cli_up_local_close(&up->local);
+    cli_up_report_close(&up->report);
+    skn_config_destroy(&up->config);
+    cli_stop_close(&up->stop);
     free(up);
-    skn_problems_destroy(&problems);
     return unread ? cli_output_end_unread() : code;
 }
 

@@ -70,10 +70,10 @@ run(const cli_call_t *call, skn_topology_t *topology, uint32_t node,
         .wire = cli_flag(call, "wire"),
         .no_binding = cli_flag(call, "no-binding"),
         .patience_ms = patience_s * 1000,
+        .report = cli_flag(call, "report"),
+        .on_event = print_early,
+        .on_event_host = (void *)(uintptr_t)call,
     };
-    if (cli_flag(call, "report"))
-        skn_topology_measure(topology, 0);
-    skn_topology_tell_start(topology, print_early, (void *)(uintptr_t)call);
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK) { /* the events until then are worth reading */
         follow_events(call, topology, unread);

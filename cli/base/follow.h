@@ -4,7 +4,7 @@
 #define CLI_BASE_FOLLOW_H
 
 #include "cli/base/events.h"
-#include "topology/host/host.h"
+#include "skein/topology.h"
 
 /* Options that every verb which runs a topology has. */
 #define CLI_RUN_OPTIONS                                                        \

@@ -6,18 +6,18 @@
 #include <string.h>
 
 skn_config_t *
-cli_config_load(const cli_call_t *call, size_t operand, bool plugins,
-                skn_error_t *error)
+cli_config_load(const cli_call_t *call, size_t operand,
+                skn_config_options_t how, skn_error_t *error)
 {
-    const char *overrides[CLI_VALUES_MAX];
-    skn_config_options_t options = {
-        .struct_bytes = sizeof(options),
-        .override_count = (uint32_t)cli_overrides(call, overrides),
-        .overrides = overrides,
-        .node = cli_value(call, "node"),
-        .plugins = plugins,
-    };
-    return skn_config_load(call->operands[operand], &options, error);
+    const char *overrides[2 * CLI_VALUES_MAX];
+    size_t count = cli_overrides(call, overrides);
+    for (uint32_t k = 0; k < how.override_count && k < CLI_VALUES_MAX; k++)
+        overrides[count++] = how.overrides[k];
+    how.struct_bytes = sizeof(how);
+    how.override_count = (uint32_t)count;
+    how.overrides = overrides;
+    how.node = cli_value(call, "node");
+    return skn_config_load(call->operands[operand], &how, error);
 }
 
 /* Whether the problems are faults of a file, which have their lines, and not
@@ -75,4 +75,12 @@ cli_config_value(skn_config_t *config, const char *key)
 {
     const char *value = skn_config_value(config, key);
     return value ? value : "";
+}
+
+const char *
+cli_config_ssh(skn_config_t *config, const char *name)
+{
+    char key[SKN_NAME_MAX + 16];
+    (void)snprintf(key, sizeof(key), "nodes.%.*s.ssh", (int)SKN_NAME_MAX, name);
+    return cli_config_value(config, key);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/read_config.h"
 #include "cli/base/process.h"
 #include "formats/text/text.h"
 
@@ -87,10 +88,10 @@ static void
 find_newest(const cli_ask_t *ask, char newest[64])
 {
     char path[JOURNAL_PATH_BYTES];
+    const skn_config_info_t info = cli_config_info(ask->config);
     newest[0] = '\0';
-    for (size_t k = 0; k < ask->model->node_count; k++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", ask->path,
-                       ask->model->nodes[k].name);
+    for (uint32_t k = 0; k < info.node_count; k++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", ask->path, info.nodes[k]);
         DIR *folder = opendir(path);
         const struct dirent *entry;
         while (folder && (entry = readdir(folder)))
@@ -149,7 +150,7 @@ static bool
 names_beside(const cli_ask_t *ask, const char *name, char *path,
              size_t path_bytes)
 {
-    const char *train = ask->model->data.train;
+    const char *train = cli_config_value(ask->config, "data.train");
     const char *slash = strrchr(train, '/');
     int folder = slash ? (int)(slash - train + 1) : 0;
     static const char *const ends[] = { ".txt.zst", ".txt" };

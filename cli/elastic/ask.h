@@ -10,10 +10,11 @@
 #include "skein/points.h"
 #include "cli/up/up.h"
 #include "cli/elastic/view.h"
+#include "skein/config.h"
 
 typedef struct cli_ask {
-    const char *path; /* folder of the run: PATH/NODE/batch-... */
-    const skn_model_t *model;
+    const char *path;     /* folder of the run: PATH/NODE/batch-... */
+    skn_config_t *config; /* of the run */
     cli_view_log_t *answers;
     /* --- inside --- */
     bool ready, alive;

@@ -24,7 +24,7 @@ cli_leaving_fini(cli_leaving_t *leaving)
 static uint32_t
 nodes_of(const cli_local_cluster_t *cluster)
 {
-    return (uint32_t)cluster->model->node_count;
+    return cluster->count - 1;
 }
 
 static uint64_t
@@ -72,7 +72,7 @@ path_of(const cli_local_cluster_t *cluster, uint32_t node, char *path,
         size_t path_bytes)
 {
     (void)snprintf(path, path_bytes, "%s/%s", cluster->path,
-                   cluster->model->nodes[node].name);
+                   cluster->process[node + 1].name);
 }
 
 /* The batch of the newest checkpoint of which `copies` nodes have each part; 0:

@@ -1,5 +1,6 @@
 /* local_cluster.c - starts, reads and restarts the processes of a run.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/base/read_config.h"
 #include "cli/elastic/local_cluster.h"
 
 #include <errno.h>
@@ -285,14 +286,15 @@ cli_local_cluster_turn(cli_local_cluster_t *cluster, int timeout_ms)
 skn_status_t
 cli_local_cluster_open(cli_local_cluster_t *cluster, skn_error_t *error)
 {
-    cluster->count = (uint32_t)cluster->model->node_count + 1;
+    const skn_config_info_t info = cli_config_info(cluster->config);
+    cluster->count = info.node_count + 1;
     for (uint32_t k = 0; k < cluster->count; k++) {
         cli_up_node_t *process = &cluster->process[k];
         process->leash = -1;
         process->out.descriptor = process->err.descriptor = -1;
-        process->name =
-            k == 0 ? "coordinator" : cluster->model->nodes[k - 1].name;
-        process->ssh = k == 0 ? "" : cluster->model->nodes[k - 1].ssh;
+        process->name = k == 0 ? "coordinator" : info.nodes[k - 1];
+        process->ssh =
+            k == 0 ? "" : cli_config_ssh(cluster->config, process->name);
     }
     cli_output_outlive();
     cluster->lock = -1;

@@ -14,6 +14,7 @@
 
 #include "cli/base/stop.h"
 #include "cli/up/up.h"
+#include "skein/config.h"
 
 /* Place 0 is the coordinator's, place k + 1 that of node k's member. */
 #define CLI_LOCAL_CLUSTER_MAX (SKN_CLUSTER_NODES_MAX + 1)
@@ -28,8 +29,8 @@ typedef void cli_local_cluster_event_t(void *job, cli_local_cluster_t *cluster,
 
 struct cli_local_cluster {
     const cli_call_t *call;
-    const char *file; /* the model file */
-    const skn_model_t *model;
+    const char *file;            /* the model file */
+    skn_config_t *config;        /* of it; only read by open */
     const cli_up_local_t *local; /* its overrides are passed to all processes */
     const char *path;            /* of the run, for all: checkpoint.path */
     const char *patience_s;      /* --patience of workers; NULL: the default */

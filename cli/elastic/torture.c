@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "skein/text.h"
+#include "cli/base/read_config.h"
 #include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
 #include "cli/elastic/leaving.h"
@@ -229,7 +230,7 @@ remove_folder(const cli_local_cluster_t *cluster, uint32_t place,
 {
     char path[SKN_TEXT_MAX + SKN_NAME_MAX + 2];
     (void)snprintf(path, sizeof(path), "%s/%s", cluster->path,
-                   cluster->model->nodes[place - 1].name);
+                   cluster->process[place].name);
     return cli_remove_tree(path, error);
 }
 
@@ -402,14 +403,14 @@ take(void *job, cli_local_cluster_t *cluster, uint32_t place,
 }
 
 static skn_status_t
-run_disturbed(torture_t *torture, const skn_model_t *model,
+run_disturbed(torture_t *torture, skn_config_t *config,
               const cli_up_local_t *local, const char *path, skn_error_t *error)
 {
     heard_t heard = { .torture = torture };
     cli_local_cluster_t cluster = {
         .call = torture->call,
         .file = torture->call->operands[0],
-        .model = model,
+        .config = config,
         .local = local,
         .path = path,
         .patience_s = "600",
@@ -417,7 +418,7 @@ run_disturbed(torture_t *torture, const skn_model_t *model,
         .job = &heard,
         .stop.descriptor = -1,
     };
-    torture->node_count = (uint32_t)model->node_count;
+    torture->node_count = cli_config_info(config).node_count;
     torture->heard_ns = skn_monotonic_ns();
     skn_status_t status = cli_local_cluster_open(&cluster, error);
     if (status == SKN_OK)
@@ -564,30 +565,43 @@ force(cli_up_local_t *local, const char *override, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Adds the overrides that make the two runs comparable; `model` becomes the
- * model of the nodes. */
+/* Reads the config with the overrides of the nodes. */
+static skn_status_t
+read_config(const torture_t *torture, const cli_up_local_t *local,
+            skn_config_t **config, skn_error_t *error)
+{
+    skn_config_destroy(config);
+    *config =
+        cli_config_load(torture->call, 0,
+                        (skn_config_options_t){
+                            .overrides = (const char *const *)local->overrides,
+                            .override_count = (uint32_t)local->override_count },
+                        error);
+    const skn_config_problem_t *problem =
+        *config ? skn_config_problem(*config, 0) : NULL;
+    return problem ? problem->status : *config ? SKN_OK : error->status;
+}
+
+/* Adds the overrides that make the two runs comparable; `config` becomes that
+ * of the nodes. */
 static skn_status_t
 force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
-           skn_model_t **model, skn_problems_t *problems, skn_error_t *error)
+           skn_config_t **config, skn_error_t *error)
 {
-    const char *overrides[CLI_VALUES_MAX];
-    size_t count = cli_overrides(torture->call, overrides);
-    skn_status_t status = skn_model_read(torture->call->operands[0], overrides,
-                                         count, model, problems, error);
+    skn_status_t status = read_config(torture, alone, config, error);
     if (status != SKN_OK)
         return status;
-    torture->partial = (*model)->coordinator.recovery == SKN_RECOVERY_PARTIAL;
-    skn_model_destroy(model);
+    torture->partial = strcmp(cli_config_value(*config, "coordinator.recovery"),
+                              "partial") == 0;
     if (!torture->partial)
         status = force(alone, "train.reduction=fixed", error);
     if (status == SKN_OK && !torture->partial)
         status = force(local, "train.reduction=fixed", error);
-    for (size_t k = 0; k < local->override_count && count < CLI_VALUES_MAX; k++)
-        overrides[count++] = local->overrides[k];
     if (status == SKN_OK)
-        status = skn_model_read(torture->call->operands[0], overrides, count,
-                                model, problems, error);
-    if (status != SKN_OK || (*model)->checkpoint.every_batches != SKN_AUTO)
+        status = read_config(torture, local, config, error);
+    if (status != SKN_OK ||
+        strcmp(cli_config_value(*config, "checkpoint.every_batches"), "auto") !=
+            0)
         return status;
     status = force(alone, "checkpoint.every_batches=" EVERY_BATCHES, error);
     return status == SKN_OK
@@ -596,15 +610,14 @@ force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
 }
 
 static skn_status_t
-work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
-     skn_problems_t *problems, skn_error_t *error)
+work(torture_t *torture, cli_up_local_t *local, skn_config_t **config,
+     skn_error_t *error)
 {
     char path[SKN_TEXT_MAX], part[SKN_TEXT_MAX + 16];
     cli_up_local_t alone = { 0 };
-    skn_status_t status =
-        force_both(torture, local, &alone, model, problems, error);
+    skn_status_t status = force_both(torture, local, &alone, config, error);
     if (status == SKN_OK) {
-        cli_up_elastic_path(*model, path);
+        cli_up_elastic_path(*config, path);
         (void)snprintf(part, sizeof(part), "%s/undisturbed", path);
         say(torture, "an undisturbed run, in one process\n");
         status = run_reference(torture, &alone, part, error);
@@ -612,11 +625,12 @@ work(torture_t *torture, cli_up_local_t *local, skn_model_t **model,
     if (status == SKN_OK) {
         say(torture,
             "%" PRIu64 " batches, weights %s\n"
-            "the same on %zu nodes, with %u kills and %u leaves\n",
-            torture->batches, torture->want_sha256, (*model)->node_count,
-            torture->kills, torture->leaves);
+            "the same on %u nodes, with %u kills and %u leaves\n",
+            torture->batches, torture->want_sha256,
+            cli_config_info(*config).node_count, torture->kills,
+            torture->leaves);
         (void)snprintf(part, sizeof(part), "%s/disturbed", path);
-        status = run_disturbed(torture, *model, local, part, error);
+        status = run_disturbed(torture, *config, local, part, error);
     }
     for (size_t k = 0; k < alone.override_count; k++)
         free(alone.overrides[k]);
@@ -653,14 +667,11 @@ torture_run(const cli_call_t *call)
         .call = call, .kills = KILLS_DEFAULT, .lost = -1, .applied_twice = -1
     };
     cli_up_local_t local = { .elastic = true };
-    skn_model_t *model = NULL;
-    skn_problems_t *problems = skn_problems_new(&error);
+    skn_config_t *config = NULL;
     uint32_t nodes = TORTURE_NODES, seed = 1;
     int code;
-    skn_status_t status = problems
-                              ? cli_count(call, "local-nodes",
-                                          SKN_CLUSTER_NODES_MAX, &nodes, &error)
-                              : SKN_NO_MEMORY;
+    skn_status_t status =
+        cli_count(call, "local-nodes", SKN_CLUSTER_NODES_MAX, &nodes, &error);
     if (cli_value(call, "leaves")) /* then no kills by default */
         torture.kills = 0;
     if (status == SKN_OK)
@@ -676,17 +687,16 @@ torture_run(const cli_call_t *call)
     if (status == SKN_OK)
         status = cli_up_local_open(&local, nodes, &error);
     if (status == SKN_OK)
-        status = work(&torture, &local, &model, problems, &error);
-    if (problems && skn_problems_count(problems) > 0)
-        code = cli_report_problems(call, problems);
+        status = work(&torture, &local, &config, &error);
+    if (config && skn_config_problem(config, 0))
+        code = cli_config_report(call, config);
     else
         code = status == SKN_OK ? judge(&torture) : cli_report(call, &error);
     if (torture.insisted)
         code = CLI_STOP_INSISTED;
     cli_leaving_fini(&torture.leaving);
     cli_up_local_close(&local);
-    skn_model_destroy(&model);
-    skn_problems_destroy(&problems);
+    skn_config_destroy(&config);
     return code;
 }
 

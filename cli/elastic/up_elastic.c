@@ -12,6 +12,7 @@
 #include "cli/elastic/ask.h"
 #include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
+#include "cli/base/read_config.h"
 #include "cli/elastic/harvest_report.h"
 #include "cli/member/member_lines.h"
 #include "formats/text/json_text.h"
@@ -103,7 +104,7 @@ run_in_view(elastic_t *elastic, cli_local_cluster_t *cluster,
     if (!elastic->view)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a view");
     cli_ask_t ask = { .path = cluster->path,
-                      .model = cluster->model,
+                      .config = cluster->config,
                       .answers = &elastic->view->answers };
     elastic->notes = notes ? fopen(notes, "re") : NULL;
     cluster->complain = cli_view_complain;
@@ -161,32 +162,35 @@ take(void *job, cli_local_cluster_t *cluster, uint32_t place,
 }
 
 void
-cli_up_elastic_path(const skn_model_t *model, char path[SKN_TEXT_MAX])
+cli_up_elastic_path(skn_config_t *config, char path[SKN_TEXT_MAX])
 {
     char when[32];
     time_t now = time(NULL);
     struct tm utc;
     (void)gmtime_r(&now, &utc);
     (void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
-    if (model->checkpoint.path[0])
-        (void)snprintf(path, SKN_TEXT_MAX, "%s", model->checkpoint.path);
+    const char *given = cli_config_value(config, "checkpoint.path");
+    if (given[0])
+        (void)snprintf(path, SKN_TEXT_MAX, "%s", given);
     else
-        (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%ld", model->name,
-                       when, (long)getpid());
+        (void)snprintf(path, SKN_TEXT_MAX, "runs/%.128s-%s-%ld",
+                       cli_config_info(config).name, when, (long)getpid());
 }
 
 int
-cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
+cli_up_elastic(const cli_call_t *call, skn_config_t *config,
                const cli_up_local_t *local)
 {
     skn_error_t error = { 0 };
     elastic_t elastic = { .call = call };
     char path[SKN_TEXT_MAX], word[SKN_SHELL_WORD_BYTES];
-    cli_up_elastic_path(model, path);
+    const skn_config_info_t info = cli_config_info(config);
+    bool is_chosen = !cli_config_value(config, "checkpoint.path")[0];
+    cli_up_elastic_path(config, path);
     cli_local_cluster_t cluster = {
         .call = call,
         .file = call->operands[0],
-        .model = model,
+        .config = config,
         .local = local,
         .path = path,
         .take = take,
@@ -207,12 +211,11 @@ cli_up_elastic(const cli_call_t *call, const skn_model_t *model,
     if (status == SKN_OK && !call->json)
         (void)printf("the run is in %s, each node's part of it in %s/%s%s; "
                      "`skein predict %s` combines them\n",
-                     path, path, model->nodes[0].name,
-                     model->node_count > 1 ? ", ..." : "",
+                     path, path, info.nodes[0],
+                     info.node_count > 1 ? ", ..." : "",
                      skn_shell_word(path, word));
     if (status == SKN_OK && cluster.stopping && !elastic.done && !call->json)
-        cli_resume_command_print(
-            call, "to continue:", model->checkpoint.path[0] ? NULL : path);
+        cli_resume_command_print(call, "to continue:", is_chosen ? path : NULL);
     if (status == SKN_OK && cluster.error.status != SKN_OK)
         error = cluster.error;
     if (error.status != SKN_OK)

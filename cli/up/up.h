@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "cli/base/verb.h"
-#include "topology/model/model.h"
+#include "skein/limits.h"
 
 #define CLI_UP_ARGUMENTS_MAX (2 * CLI_VALUES_MAX + 48)
 /* The longest event: a report, some 2 KiB per actor. */

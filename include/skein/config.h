@@ -40,6 +40,8 @@ typedef struct skn_config_options {
     bool plugins;     /* load and unload each plug-in that a model file names,
                        * and list its faults; those of a topology file are
                        * always loaded */
+    bool starts;      /* this process will start it: then cores that are not
+                       * there are not warned of, as the run does it */
 } skn_config_options_t;
 
 /* Reads the text of a model or topology file; `name` is used as the file's name

@@ -82,6 +82,14 @@ typedef struct skn_start_options {
     uint32_t patience_ms;
     void *host;       /* what skn_actor_host returns */
     bool keeps_state; /* keep the actors' state after the run, to salvage it */
+    bool report;      /* measure what the machine gives the run, too, for
+                       * skn_topology_report */
+    uint64_t prepare_ns; /* that the host took before the start, for the same */
+    /* Gets the events that arrive while skn_topology_start waits for actors and
+     * other nodes, one line of JSON each, on its thread; they are then not
+     * returned by skn_topology_event. NULL: they are. */
+    void (*on_event)(void *on_event_host, const char *line);
+    void *on_event_host;
 } skn_start_options_t;
 
 /* Starts every actor of this node; returns when all are ready, or with the

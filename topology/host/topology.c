@@ -22,9 +22,7 @@ struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
     atomic_bool stopped, aborted;
-    atomic_int process;      /* runs the threads; 0 before start */
-    skn_system_tell_t *tell; /* gets the events of the start; NULL: they wait */
-    void *job;
+    atomic_int process; /* runs the threads; 0 before start */
     skn_measure_t measure;
     uint64_t prepare_ns;
     skn_actor_info_t actor; /* lent to the host */
@@ -90,16 +88,6 @@ builtin_kinds(void)
 {
     const skn_builtin_t *builtin = skn_builtin_find();
     return builtin ? builtin->kinds : NULL;
-}
-
-skn_topology_t *
-skn_topology_load(const char *path, skn_problems_t *problems,
-                  skn_error_t *error)
-{
-    skn_document_t *document = skn_document_load(path, problems);
-    skn_spec_t *spec =
-        document ? skn_spec_load(&document, builtin_kinds(), problems) : NULL;
-    return spec ? skn_topology_of(&spec, error) : NULL;
 }
 
 const skn_spec_t *
@@ -260,8 +248,11 @@ skn_topology_start(skn_topology_t *topology, const skn_start_options_t *options,
     skn_system_t *system = skn_system_new(wiring, &how, error);
     if (!system)
         return error->status;
+    topology->prepare_ns = how.prepare_ns;
+    if (how.report)
+        skn_measure_begin(&topology->measure, "");
     publish(topology, system);
-    return skn_system_start(system, topology->tell, topology->job, error);
+    return skn_system_start(system, how.on_event, how.on_event_host, error);
 }
 
 int
@@ -369,21 +360,6 @@ skn_topology_save(skn_topology_t *topology)
     skn_system_t *system = system_of(topology, "skn_topology_save", NULL);
     if (system)
         skn_system_save(system);
-}
-
-void
-skn_topology_tell_start(skn_topology_t *topology, skn_system_tell_t *tell,
-                        void *job)
-{
-    topology->tell = tell;
-    topology->job = job;
-}
-
-void
-skn_topology_measure(skn_topology_t *topology, uint64_t prepare_ns)
-{
-    topology->prepare_ns = prepare_ns;
-    skn_measure_begin(&topology->measure, "");
 }
 
 const skn_actor_info_t *

@@ -60,13 +60,14 @@ warn_model(skn_config_t *config)
 {
     const skn_plan_t *plan = &config->run.plan;
     bool is_node = config->options.node != NULL;
+    bool is_process = is_node || config->options.starts;
     uint32_t node = config->info.node;
     if (!config->has_data && skn_problems_count(config->problems) == 0) {
         look_for(config, "data.train", config->model->data.train);
         look_for(config, "data.test", config->model->data.test);
     }
     look_for_folder(config);
-    skn_shortfall_model(config->model, is_node ? node : SKN_SHORTFALL_NOBODY,
+    skn_shortfall_model(config->model, is_process ? node : SKN_SHORTFALL_NOBODY,
                         add, config);
     if (config->is_planned && plan->node_count == 0)
         skn_shortfall_quota("", plan->units, SKN_SHORTFALL_CORES, add, config);
@@ -81,7 +82,8 @@ static void
 warn_topology(skn_config_t *config)
 {
     const skn_wiring_t *wiring = skn_spec_wiring(config->spec);
-    skn_shortfall_spec(config->spec, add, config);
+    if (!config->options.starts)
+        skn_shortfall_spec(config->spec, add, config);
     if (wiring->node_count > 0 && !config->options.node)
         return;
     skn_shortfall_quota(

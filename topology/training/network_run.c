@@ -208,8 +208,15 @@ name_links(const skn_network_run_t *network, uint64_t generation,
                        (uint32_t)generation);
 }
 
+static void
+pass_on(void *job, const char *line)
+{
+    skn_training_t *training = job;
+    skn_line_queue_put(&training->queue, line);
+}
+
 static skn_start_options_t
-start_options(const skn_training_t *training, const skn_network_run_t *network,
+start_options(skn_training_t *training, const skn_network_run_t *network,
               const char *link_id)
 {
     const skn_training_options_t *how = &training->options;
@@ -233,14 +240,11 @@ start_options(const skn_training_t *training, const skn_network_run_t *network,
         .wire = how->wire,
         .no_binding = how->no_binding,
         .patience_ms = how->warn_after_ms,
+        .report = how->report,
+        .prepare_ns = network->prepare_ns,
+        .on_event = pass_on,
+        .on_event_host = training,
     };
-}
-
-static void
-pass_on(void *job, const char *line)
-{
-    skn_training_t *training = job;
-    skn_line_queue_put(&training->queue, line);
 }
 
 /* Passes on what the host has asked for since the last call. */
@@ -352,9 +356,6 @@ run_topology(following_t *following, skn_network_run_t *network,
     name_links(network, training->options.generation, link_id);
     const skn_start_options_t options =
         start_options(training, network, link_id);
-    if (training->options.report)
-        skn_topology_measure(topology, network->prepare_ns);
-    skn_topology_tell_start(topology, pass_on, training);
     skn_status_t status = skn_topology_start(topology, &options, error);
     if (status != SKN_OK) {
         follow(following); /* events until then */

@@ -266,7 +266,8 @@ Test(call, a_config_that_is_refused_has_an_exit_code)
                                .operands = { "/nowhere.yaml" },
                                .operand_count = 1 };
     skn_error_t error = { 0 };
-    skn_config_t *config = cli_config_load(&call, 0, false, &error);
+    skn_config_t *config =
+        cli_config_load(&call, 0, (skn_config_options_t){ 0 }, &error);
     cr_assert(config);
     cr_expect_eq(cli_config_report(&call, config), 66);
     cr_expect_eq(cli_config_info(config).sort, SKN_CONFIG_REFUSED);

@@ -10,12 +10,11 @@
 
 #include "cli/base/process.h"
 #include "cli/base/verb.h"
-#include "formats/folder/folder.h"
 #include "formats/text/json_text.h"
 #include "formats/text/text.h"
 #include "skein/config.h"
+#include "topology/config/problems.h"
 #include "topology/model/model.h"
-#include "topology/config/values.h"
 
 /* The greatest exit code that a parent process can see. */
 #define EXIT_CODE_MAX 255u
@@ -90,7 +89,7 @@ cli_count(const cli_call_t *call, const char *name, uint32_t most,
     char option[72];
     if (!text)
         return SKN_OK;
-    if (!skn_value_unsigned(text, &number) || number == 0 || number > most)
+    if (!cli_read_unsigned(text, &number) || number == 0 || number > most)
         return skn_fail(error, SKN_USAGE,
                         "%s must be a whole number in 1..%u, found '%.40s'",
                         written(call, name, option), most, text);
@@ -115,19 +114,33 @@ cli_requeue(const cli_call_t *call, int code, bool unfinished)
 }
 
 bool
+cli_read_unsigned(const char *text, uint64_t *number)
+{
+    *number = 0;
+    if (!text[0] || (text[0] == '0' && text[1]))
+        return false;
+    for (; *text; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (*text < '0' || *text > '9' || *number > (UINT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return true;
+}
+
+bool
 cli_read_real(const char *text, size_t text_bytes, double *real)
 {
-    static const skn_option_t any = { .name = "", .type = SKN_OPTION_REAL };
-    char copy[64], expected[64];
-    skn_value_t value;
-    if (text_bytes >= sizeof(copy))
+    char copy[64], *end;
+    if (text_bytes == 0 || text_bytes >= sizeof(copy))
         return false;
     memcpy(copy, text, text_bytes);
     copy[text_bytes] = '\0';
-    if (!skn_value_parse(&any, copy, false, &value, expected, sizeof(expected)))
+    /* Not what strtod takes besides: blanks, 0x1p3, inf, nan. */
+    if (strspn(copy, "0123456789+-.eE") != text_bytes)
         return false;
-    *real = value.real;
-    return true;
+    *real = skn_text_real(copy, &end);
+    return *end == '\0' && isfinite(*real);
 }
 
 skn_status_t
@@ -149,10 +162,7 @@ cli_real(const cli_call_t *call, const char *name, double least, double most,
 void
 cli_json_string(const char *text, FILE *file)
 {
-    skn_json_text_t string = { 0 };
-    skn_json_text_add_string(&string, text);
-    (void)fputs(string.failed ? "\"\"" : string.bytes, file);
-    skn_json_text_fini(&string);
+    skn_text_escape(SKN_TEXT_JSON, text, file);
 }
 
 static void
@@ -179,9 +189,9 @@ cli_print_sentence(const char *prefix, const char *message, const char *hint)
 {
     (void)fflush(stdout);
     (void)fputs(prefix, stderr);
-    skn_problems_print_text(message, stderr);
+    skn_text_escape(SKN_TEXT_LINE, message, stderr);
     (void)fputs(hint[0] ? "; " : "", stderr);
-    skn_problems_print_text(hint, stderr);
+    skn_text_escape(SKN_TEXT_LINE, hint, stderr);
     (void)fputc('\n', stderr);
 }
 
@@ -274,7 +284,7 @@ void
 cli_print_path(const char *before, const char *path, const char *after)
 {
     (void)fputs(before, stdout);
-    skn_problems_print_text(path, stdout);
+    skn_text_escape(SKN_TEXT_LINE, path, stdout);
     (void)fputs(after, stdout);
 }
 
@@ -289,12 +299,28 @@ terminal_is_gone(void)
            tcgetattr(STDOUT_FILENO, &modes) != 0 && errno == EIO;
 }
 
+/* Whether all of standard output was written. */
+static skn_status_t
+flush_output(skn_error_t *error)
+{
+    bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
+        return SKN_OK;
+    /* An earlier call may have failed: its reason is lost. */
+    (void)skn_fail(error, SKN_STORAGE, "standard output: %s",
+                   flushed ? "not everything could be written"
+                           : strerror(errno));
+    return flushed || errno == ENOSPC
+               ? skn_fail_hint(error, SKN_STORAGE,
+                               "free some space, or choose another disk")
+               : SKN_STORAGE;
+}
+
 int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
-        code != 0)
+    if (flush_output(&error) == SKN_OK || code != 0)
         return code; /* the first error was reported */
     if (cli_output_unread())
         return cli_output_end_unread();

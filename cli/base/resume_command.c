@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "topology/config/document.h"
+#include "skein/config.h"
 #include "topology/config/shell_word.h"
 
 #define PLAIN                                                                  \
@@ -38,7 +38,7 @@ put_option(const cli_option_t *option, const char *value, FILE *file)
 static void
 put_path(const char *path, FILE *file)
 {
-    char *text = skn_override_of("checkpoint.path", path, NULL);
+    char *text = skn_config_override("checkpoint.path", path, NULL);
     if (text) {
         put_word("-o", file);
         put_word(text, file);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/base/process.h"
-#include "topology/config/values.h"
 #include "transport/socket/clock.h"
 
 /* Converts an origin in time of day, the only clock that the nodes of a run
@@ -38,7 +37,7 @@ cli_trace_events_begin(cli_trace_events_t *events, const cli_call_t *call,
     events->path[0] = '\0';
     if (!origin)
         return SKN_OK;
-    if (!skn_value_unsigned(origin, &origin_ns))
+    if (!cli_read_unsigned(origin, &origin_ns))
         return skn_fail(error, SKN_USAGE,
                         "--trace-events needs a time in nanoseconds, found "
                         "'%.40s'",

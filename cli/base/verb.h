@@ -69,6 +69,9 @@ skn_status_t cli_count(const cli_call_t *call, const char *name, uint32_t most,
 /* The same for a number within [least, most]. */
 skn_status_t cli_real(const cli_call_t *call, const char *name, double least,
                       double most, double *real, skn_error_t *error);
+/* Reads a whole number in decimal, without sign, blanks or leading zeros; false
+ * for any other text or above UINT64_MAX. */
+bool cli_read_unsigned(const char *text, uint64_t *number);
 /* Reads a number of the command line, or a part of an argument, by the rules of
  * the model file; false if it is not a number. */
 bool cli_read_real(const char *text, size_t text_bytes, double *real);

@@ -17,7 +17,7 @@
 #include "cli/base/bar.h"
 #include "cli/base/process.h"
 #include "cli/up/up.h"
-#include "topology/config/document.h"
+#include "skein/config.h"
 #include "topology/config/shell_word.h"
 
 /* Options given by --ssh take precedence: ssh uses the first value of an
@@ -76,7 +76,7 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     if (!node->path)
         return SKN_OK;
     (void)snprintf(path, sizeof(path), "%s-%s", node->path, node->name);
-    command->folder = skn_override_of("checkpoint.path", path, error);
+    command->folder = skn_config_override("checkpoint.path", path, error);
     add_option(command, "-o", command->folder);
     return command->folder ? SKN_OK : error->status;
 }
@@ -171,7 +171,7 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
             ? SKN_OK
             : cli_self_path(command->self, sizeof(command->self), error);
     if (status == SKN_OK && role->path) {
-        command->folder = skn_override_of("checkpoint.path", role->path, error);
+        command->folder = skn_config_override("checkpoint.path", role->path, error);
         status = command->folder ? SKN_OK : error->status;
     }
     if (status != SKN_OK)

@@ -3,12 +3,13 @@
 #include "cli/up/up_report.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/base/trace_events.h"
 #include "formats/text/json_text.h"
-#include "topology/host/verdict.h"
+#include "skein/training.h"
 
 skn_status_t
 cli_up_report_open(cli_up_report_t *report, const cli_call_t *call,
@@ -53,9 +54,8 @@ cli_up_report_take(cli_up_report_t *report, size_t place, const json_t *event,
         return false;
     if (report->call->json)
         (void)puts(line);
-    if (!report->has_report[place])
-        report->has_report[place] =
-            skn_figures_read(event, &report->figures[place], NULL) == SKN_OK;
+    if (!report->events[place])
+        report->events[place] = strdup(line);
     return true;
 }
 
@@ -79,24 +79,11 @@ end_trace(cli_up_report_t *report)
 void
 cli_up_report_print(cli_up_report_t *report, bool one_machine)
 {
-    const skn_figures_t *nodes[SKN_CLUSTER_NODES_MAX];
-    size_t count = 0;
-    skn_verdict_t verdict;
-    for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++) {
-        if (!report->has_report[k])
-            continue;
-        nodes[count++] = &report->figures[k];
-        if (report->call->json)
-            continue;
-        (void)printf("\nnode %s\n", report->figures[k].node);
-        skn_figures_table(&report->figures[k], stdout);
-    }
-    if (count > 0) {
-        skn_verdict_find(nodes, count, one_machine, &verdict);
-        skn_verdict_print(&verdict,
-                          report->call->json ? "{\"event\":\"verdict\"," : NULL,
-                          stdout);
-    }
+    skn_error_t error = { 0 };
+    if (skn_training_reports_print(
+            (const char *const *)report->events, SKN_CLUSTER_NODES_MAX,
+            one_machine, report->call->json, stdout, &error) != SKN_OK)
+        cli_warn(report->call, error.text, error.hint);
     (void)fflush(stdout);
 }
 
@@ -106,6 +93,5 @@ cli_up_report_close(cli_up_report_t *report)
     if (report->trace)
         end_trace(report);
     for (size_t k = 0; k < SKN_CLUSTER_NODES_MAX; k++)
-        if (report->has_report[k])
-            skn_figures_fini(&report->figures[k]);
+        free(report->events[k]);
 }

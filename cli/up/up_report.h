@@ -11,14 +11,13 @@
 
 #include "cli/base/verb.h"
 #include "skein/limits.h"
-#include "topology/run/figures_read.h"
 
 typedef struct cli_up_report {
     const cli_call_t *call;
     uint64_t origin_ns; /* origin of the trace's times, in time of day */
     FILE *trace;        /* NULL: none is wanted */
-    skn_figures_t figures[SKN_CLUSTER_NODES_MAX]; /* in the order of nodes */
-    bool has_report[SKN_CLUSTER_NODES_MAX];
+    char *events[SKN_CLUSTER_NODES_MAX]; /* `report`, in the order of nodes;
+                                          * NULL: none has come */
 } cli_up_report_t;
 
 /* Opens the file of --trace before the run, so that a bad path is reported

@@ -163,6 +163,11 @@ SKN_API skn_status_t skn_config_print(skn_config_t *config,
 SKN_API skn_topology_t *skn_config_topology(skn_config_t *config,
                                             skn_error_t *error);
 
+/* KEY=VALUE as an override that gives the key exactly this text, also if it has
+ * quotes or brackets; the caller frees it with free(). NULL: SKN_NO_MEMORY. */
+SKN_API char *skn_config_override(const char *key, const char *value,
+                                  skn_error_t *error);
+
 typedef enum skn_reference {
     SKN_REFERENCE_CONFIG,   /* all keys of model files, as Markdown */
     SKN_REFERENCE_SCHEMA,   /* the same as a JSON Schema, for editors */

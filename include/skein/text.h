@@ -1,4 +1,5 @@
-/* text.h - writes and reads numbers in C form in any locale of the host.
+/* text.h - writes and reads numbers in C form in any locale of the host, and
+ * escapes texts.
  *
  * In a program that has called setlocale(), printf() may write 0.5 as "0,5" and
  * strtod() may stop at the point. Skein's output and input are for machines, so
@@ -42,6 +43,18 @@ SKN_API __attribute__((format(printf, 2, 0))) int skn_text_print_list(
 /* Like strtod: the number at the start of `text`; *end (`end` may be NULL) is
  * set to the first byte after it, `text` itself if there is none. */
 SKN_API double skn_text_real(const char *text, char **end);
+
+typedef enum skn_text_form {
+    SKN_TEXT_LINE, /* one line of a terminal or log: \n, \x1b and so on for
+                    * control characters, which a path may have */
+    SKN_TEXT_JSON  /* a JSON string with its quotes; U+FFFD for each byte that
+                    * is not UTF-8 */
+} skn_text_form_t;
+
+/* Prints `text` in that form; write errors show in ferror(file). Nothing for
+ * NULL or an unknown form. */
+SKN_API void skn_text_escape(skn_text_form_t form, const char *text,
+                             FILE *file);
 
 #ifdef __cplusplus
 }

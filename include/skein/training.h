@@ -189,6 +189,18 @@ SKN_API skn_status_t skn_training_info(const skn_training_t *training,
  * last, as a table. Prints nothing before the first event `report`. */
 SKN_API void skn_training_report(const skn_training_t *training, FILE *file);
 
+/* Prints what the events `report` of all nodes of a run say together: for each
+ * node its name and its table, then one sentence on what bounds the run. With
+ * `json` it is that sentence alone, as an event `verdict`. events[count] are
+ * lines of JSON, of trainings, or of topologies as skn_topology_report prints
+ * them; a NULL is a node without one. `one_machine`: the nodes share it, so
+ * that none of them is slow by itself. SKN_BAD_MESSAGE: a line is no event
+ * `report`; SKN_NO_MEMORY; SKN_STORAGE: writing failed. Any thread. */
+SKN_API skn_status_t skn_training_reports_print(const char *const *events,
+                                                size_t count, bool one_machine,
+                                                bool json, FILE *file,
+                                                skn_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

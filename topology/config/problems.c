@@ -279,28 +279,14 @@ print_excerpt(const skn_problems_t *problems, skn_mark_t mark, FILE *file)
 }
 
 void
-skn_problems_print_text(const char *text, FILE *file)
-{
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '\n')
-            (void)fputs("\\n", file);
-        else if (byte < 0x20 || byte == 0x7F)
-            (void)fprintf(file, "\\x%02x", byte);
-        else
-            (void)fputc(byte, file);
-    }
-}
-
-void
 skn_problems_print(const skn_problems_t *problems, FILE *file)
 {
     for (size_t k = 0; k < problems->kept; k++) {
         const problem_t *problem = problems->order[k];
-        skn_problems_print_text(problem->text, file);
+        skn_text_escape(SKN_TEXT_LINE, problem->text, file);
         if (problem->hint[0]) {
             (void)fputs("; ", file);
-            skn_problems_print_text(problem->hint, file);
+            skn_text_escape(SKN_TEXT_LINE, problem->hint, file);
         }
         (void)fputc('\n', file);
         if (problem->in_source && problems->source)

@@ -79,8 +79,4 @@ void skn_problems_print(const skn_problems_t *problems, FILE *file);
  * beyond the end. */
 bool skn_problems_write_event(const skn_problems_t *problems, size_t k,
                               skn_json_text_t *event);
-/* Prints a message for a terminal, or for a log with one line for each message:
- * a line break in a path becomes "\n", other control characters "\x1b". */
-void skn_problems_print_text(const char *text, FILE *file);
-
 #endif

@@ -332,3 +332,13 @@ skn_config_topology(skn_config_t *config, skn_error_t *error)
     skn_config_warn(config);
     return topology;
 }
+
+char *
+skn_config_override(const char *key, const char *value, skn_error_t *error)
+{
+    if (key && value)
+        return skn_override_of(key, value, error);
+    skn_fail(error, SKN_USAGE, "skn_config_override: the %s is NULL",
+             key ? "value" : "key");
+    return NULL;
+}

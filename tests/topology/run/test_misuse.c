@@ -323,6 +323,8 @@ train_with_nothing(void)
            !skn_training_load(NULL, NULL, &error) && is_usage(error.status) &&
            !skn_training_plan(NULL, &error) && is_usage(error.status) &&
            is_usage(skn_training_start(NULL, &error)) &&
+           is_usage(skn_training_reports_print(NULL, 1, true, true, stderr,
+                                               &error)) &&
            is_usage(skn_training_event(NULL, -1, line, sizeof(line), &error)) &&
            is_usage(skn_training_wait(NULL, &error)) &&
            is_usage(skn_training_info(NULL, &info, &error)) &&
@@ -386,7 +388,9 @@ configure_nothing(void)
         !skn_config_value(NULL, "a") && !skn_config_topology(NULL, &error) &&
         is_usage(error.status) &&
         is_usage(skn_config_print(NULL, SKN_CONFIG_MODEL, stderr, &error)) &&
-        is_usage(skn_reference_print(SKN_REFERENCE_KEYS, NULL, NULL, &error));
+        is_usage(skn_reference_print(SKN_REFERENCE_KEYS, NULL, NULL, &error)) &&
+        !skn_config_override(NULL, "", &error) && is_usage(error.status) &&
+        !skn_config_override("a", NULL, &error) && is_usage(error.status);
     options.struct_bytes = sizeof(options);
     options.override_count = 1;
     refused = refused && !skn_config_new("", NULL, &options, &error) &&
@@ -435,6 +439,7 @@ texts_of_nothing(void)
     char text[4] = "abc", *end = text;
     const char *volatile none = NULL; /* the compiler knows formats */
     FILE *volatile nowhere = NULL;
+    skn_text_escape(SKN_TEXT_JSON, NULL, NULL);
     return skn_text_write(text, sizeof(text), none, 0) == 0 && !text[0] &&
            skn_text_print(nowhere, "%d", 1) < 0 &&
            skn_text_print(stderr, none, 0) < 0 &&

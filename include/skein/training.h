@@ -15,8 +15,8 @@
  * networks or a ranker, it trains one network after the other, fits the ranker
  * and joins them. It does all of this on a thread of its own, so that
  * skn_training_start and every other function returns at once, except
- * skn_training_plan, skn_training_wait and skn_training_destroy. Nothing of the
- * host is called on that thread.
+ * skn_training_wait and skn_training_destroy. Nothing of the host is called on
+ * that thread.
  *
  * A training is for one thread at a time, except skn_training_save,
  * skn_training_stop and skn_training_break; several trainings of a process are
@@ -77,9 +77,9 @@ typedef struct skn_training_options {
 
 /* A training of the config `yaml`; `name` is used as the file's name in
  * messages (NULL: "config"), and relative paths start at its folder. `options`
- * may be NULL. The config is read later, by skn_training_plan or
- * skn_training_start. NULL and SKN_USAGE for wrong options, or SKN_NO_MEMORY,
- * also for a lack of descriptors. */
+ * may be NULL. The config is read after the start; to know its problems or its
+ * plan before, see skein/config.h. NULL and SKN_USAGE for wrong options, or
+ * SKN_NO_MEMORY, also for a lack of descriptors. */
 SKN_API skn_training_t *skn_training_new(const char *yaml, const char *name,
                                          const skn_training_options_t *options,
                                          skn_error_t *error);
@@ -93,18 +93,9 @@ SKN_API skn_training_t *skn_training_load(const char *path,
  * already. */
 SKN_API void skn_training_destroy(skn_training_t **training);
 
-/* Plans a training before its start, on the calling thread: reads the config
- * and the data, which takes seconds for large data, and decides every `auto`.
- * Returns the topology file of the run, or of its first network; "" if the run
- * is complete already. It lives as long as the training, whose start uses it.
- * NULL and a filled `error` if the training is refused; the events then have
- * all problems of the config. */
-SKN_API const char *skn_training_plan(skn_training_t *training,
-                                      skn_error_t *error);
-
 /* Starts the training's thread. Whatever fails there is an event `error`, and
- * the status of skn_training_wait. SKN_USAGE for a second start; the failure of
- * skn_training_plan; SKN_NO_MEMORY: there is no thread. */
+ * the status of skn_training_wait. SKN_USAGE for a second start; SKN_NO_MEMORY:
+ * there is no thread. */
 SKN_API skn_status_t skn_training_start(skn_training_t *training,
                                         skn_error_t *error);
 

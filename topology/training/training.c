@@ -202,28 +202,11 @@ skn_training_destroy(skn_training_t **training)
     free(old->idle_texts[0]);
     free(old->idle_texts[1]);
     free(old->report);
-    free(old->plan);
     free(old);
     errno = saved;
 }
 
 /* --- the plan ------------------------------------------------------------- */
-
-/* The topology as text; "" if there is nothing left to run. */
-static skn_status_t
-print_plan(skn_training_t *training, skn_error_t *error)
-{
-    const skn_topology_t *topology = training->whole.run.topology;
-    size_t bytes = 0;
-    FILE *file = open_memstream(&training->plan, &bytes);
-    skn_status_t status =
-        !file      ? skn_fail(error, SKN_NO_MEMORY, "no memory for a plan")
-        : topology ? skn_spec_print(skn_topology_spec(topology), file, error)
-                   : SKN_OK;
-    if (file && fclose(file) != 0 && status == SKN_OK)
-        status = skn_fail(error, SKN_NO_MEMORY, "no memory for a plan");
-    return status;
-}
 
 static skn_status_t
 plan(skn_training_t *training, skn_error_t *error)
@@ -267,29 +250,6 @@ give_failure(const skn_training_t *training, skn_error_t *error)
     return training->status;
 }
 
-const char *
-skn_training_plan(skn_training_t *training, skn_error_t *error)
-{
-    skn_error_t own_error = { 0 };
-    if (!training) {
-        skn_fail(error, SKN_USAGE, "skn_training_plan: the training is NULL");
-        return NULL;
-    }
-    if (training->started) { /* the rest is the thread's now */
-        if (!training->plan)
-            skn_fail(error, SKN_USAGE,
-                     "skn_training_plan: the training has started without it");
-        return training->plan;
-    }
-    if (!training->plan && training->status == SKN_OK) {
-        skn_status_t status = plan(training, &own_error);
-        if (status == SKN_OK)
-            status = print_plan(training, &own_error);
-        (void)conclude(training, status, &own_error);
-    }
-    return give_failure(training, error) == SKN_OK ? training->plan : NULL;
-}
-
 /* --- the thread ----------------------------------------------------------- */
 
 /* Trains the one network of the training, or finds that the run is complete. */
@@ -312,9 +272,7 @@ thread_main(void *argument)
 {
     skn_training_t *training = argument;
     skn_error_t error = { 0 };
-    skn_status_t status = SKN_OK;
-    if (!training->plan)
-        status = plan(training, &error);
+    skn_status_t status = plan(training, &error);
     if (status == SKN_OK && atomic_load(&training->stop)) {
         training->was_stopped = true;
         skn_training_send_unbegun(training);
@@ -340,8 +298,6 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
                         "skn_training_start: the training is NULL");
     if (training->started)
         return skn_fail(error, SKN_USAGE, "the training was started already");
-    if (training->status != SKN_OK)
-        return give_failure(training, error);
     atomic_store(&training->process, getpid());
     int refused =
         skn_thread_start(&training->thread, NULL, thread_main, training);

@@ -56,7 +56,6 @@ struct skn_training {
 
     /* The host's until the start, then the thread's. */
     skn_network_run_t whole;
-    char *plan;       /* the topology; NULL: not planned yet */
     bool is_ensemble; /* networks are trained in folders of `whole` */
     bool was_stopped; /* it was asked to stop, and is not done */
     skn_status_t status;

@@ -321,7 +321,6 @@ train_with_nothing(void)
     return !skn_training_new(NULL, NULL, NULL, &error) &&
            is_usage(error.status) && !skn_training_new(NULL, "a", NULL, NULL) &&
            !skn_training_load(NULL, NULL, &error) && is_usage(error.status) &&
-           !skn_training_plan(NULL, &error) && is_usage(error.status) &&
            is_usage(skn_training_start(NULL, &error)) &&
            is_usage(skn_training_reports_print(NULL, 1, true, true, stderr,
                                                &error)) &&

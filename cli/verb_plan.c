@@ -9,13 +9,6 @@ plan(const cli_call_t *call, skn_config_t *config)
     skn_error_t error = { 0 };
     if (skn_config_plan(config, &error) != SKN_OK)
         return cli_config_report(call, config);
-    if (cli_config_info(config).sort != SKN_CONFIG_IS_MODEL) {
-        (void)skn_fail(&error, SKN_USAGE, "%s is a topology already",
-                       call->operands[0]);
-        (void)skn_fail_hint(&error, SKN_USAGE,
-                            "`skein run` runs it, `skein graph` draws it");
-        return cli_report(call, &error);
-    }
     cli_config_warn(call, config);
     skn_config_part_t part =
         cli_flag(call, "model") ? SKN_CONFIG_MODEL : SKN_CONFIG_TOPOLOGY;
@@ -28,8 +21,8 @@ static int
 plan_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    skn_config_t *config =
-        cli_config_load(call, 0, (skn_config_options_t){ 0 }, &error);
+    skn_config_t *config = cli_config_load(
+        call, 0, (skn_config_options_t){ .sort = SKN_CONFIG_IS_MODEL }, &error);
     int code = config ? plan(call, config) : cli_report(call, &error);
     skn_config_destroy(&config);
     return code;

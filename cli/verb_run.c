@@ -36,17 +36,6 @@ refuse_ports(const cli_call_t *call, const skn_config_info_t *info,
                          "or put actors of a plug-in in its place");
 }
 
-static skn_status_t
-refuse_model(const cli_call_t *call, const skn_config_info_t *info,
-             skn_error_t *error)
-{
-    if (info->sort != SKN_CONFIG_IS_MODEL)
-        return SKN_OK;
-    (void)skn_fail(error, SKN_USAGE, "%s is a model, not a topology",
-                   call->operands[0]);
-    return skn_fail_hint(error, SKN_USAGE, "`skein train` trains it");
-}
-
 static int
 run_config(const cli_call_t *call, skn_config_t *config)
 {
@@ -55,8 +44,7 @@ run_config(const cli_call_t *call, skn_config_t *config)
     int code = cli_config_report(call, config);
     if (code != 0)
         return code;
-    if (refuse_model(call, &info, &error) != SKN_OK ||
-        refuse_ports(call, &info, &error) != SKN_OK ||
+    if (refuse_ports(call, &info, &error) != SKN_OK ||
         check_node(call, &info, &error) != SKN_OK)
         return cli_report(call, &error);
     cli_config_warn(call, config);
@@ -70,8 +58,11 @@ work(const cli_call_t *call, void *job, int attempt)
 {
     skn_error_t error = { 0 };
     (void)job, (void)attempt;
-    skn_config_t *config = cli_config_load(
-        call, 0, (skn_config_options_t){ .starts = true }, &error);
+    skn_config_t *config =
+        cli_config_load(call, 0,
+                        (skn_config_options_t){ .sort = SKN_CONFIG_IS_TOPOLOGY,
+                                                .starts = true },
+                        &error);
     int code = config ? run_config(call, config) : cli_report(call, &error);
     skn_config_destroy(&config);
     return code;

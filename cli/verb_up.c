@@ -393,6 +393,7 @@ read_config(up_t *up, skn_error_t *error)
     up->config = cli_config_load(
         up->call, 0,
         (skn_config_options_t){
+            .sort = SKN_CONFIG_IS_MODEL,
             .overrides = (const char *const *)up->local.overrides,
             .override_count = (uint32_t)up->local.override_count },
         error);

@@ -574,6 +574,7 @@ read_config(const torture_t *torture, const cli_up_local_t *local,
     *config =
         cli_config_load(torture->call, 0,
                         (skn_config_options_t){
+                            .sort = SKN_CONFIG_IS_MODEL,
                             .overrides = (const char *const *)local->overrides,
                             .override_count = (uint32_t)local->override_count },
                         error);

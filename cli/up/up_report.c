@@ -80,6 +80,8 @@ void
 cli_up_report_print(cli_up_report_t *report, bool one_machine)
 {
     skn_error_t error = { 0 };
+    if (!report->call) /* nothing was started */
+        return;
     if (skn_training_reports_print(
             (const char *const *)report->events, SKN_CLUSTER_NODES_MAX,
             one_machine, report->call->json, stdout, &error) != SKN_OK)

@@ -29,12 +29,19 @@ extern "C" {
 
 typedef struct skn_config skn_config_t;
 
+typedef enum skn_config_sort {
+    SKN_CONFIG_REFUSED, /* it has problems, and no facts */
+    SKN_CONFIG_IS_MODEL,
+    SKN_CONFIG_IS_TOPOLOGY
+} skn_config_sort_t;
+
 /* Everything is copied. Zeros and NULL are the defaults. */
 typedef struct skn_config_options {
     uint32_t struct_bytes; /* sizeof(skn_config_options_t) */
     uint32_t override_count;
     const char *const *overrides; /* such as "train.epochs=3", over the config;
                                    * the last one of a key counts */
+    skn_config_sort_t sort;       /* that it has to be; 0: as its keys tell */
     const char *node; /* the node of the config that this machine is: warnings
                        * are about its cores, too; NULL: none of them */
     bool plugins;     /* load and unload each plug-in that a model file names,
@@ -89,12 +96,6 @@ SKN_API const skn_config_problem_t *skn_config_warning(skn_config_t *config,
  * problem of the config from then on, also memory or disk space that this
  * machine lacks; returns the first one's status. */
 SKN_API skn_status_t skn_config_plan(skn_config_t *config, skn_error_t *error);
-
-typedef enum skn_config_sort {
-    SKN_CONFIG_REFUSED, /* it has problems, and no facts */
-    SKN_CONFIG_IS_MODEL,
-    SKN_CONFIG_IS_TOPOLOGY
-} skn_config_sort_t;
 
 typedef struct skn_config_info {
     uint32_t struct_bytes; /* set by the caller before the call */

@@ -47,15 +47,17 @@ static skn_status_t
 check_document(skn_config_t *config, skn_document_t **document,
                skn_error_t *error)
 {
-    skn_status_t status = SKN_OK;
+    skn_config_sort_t sort = config->options.sort;
     for (uint32_t k = 0; k < config->options.override_count; k++)
         (void)skn_document_set(*document, config->options.overrides[k],
                                config->problems);
-    if (skn_node_get(skn_document_root(*document), "topology")) {
+    if (sort == SKN_CONFIG_IS_TOPOLOGY ||
+        (sort != SKN_CONFIG_IS_MODEL &&
+         skn_node_get(skn_document_root(*document), "topology"))) {
         config->spec = skn_spec_load(document, skn_kinds, config->problems);
         return SKN_OK;
     }
-    status =
+    skn_status_t status =
         skn_model_check(*document, &config->model, config->problems, error);
     if (status == SKN_OK && config->options.plugins)
         skn_spec_try_plugins(*document, skn_kinds, config->problems);

@@ -154,6 +154,25 @@ Test(config, a_file_with_the_key_topology_is_a_topology)
     skn_config_destroy(&config);
 }
 
+Test(config, the_other_sort_is_refused)
+{
+    skn_config_options_t options = { .struct_bytes = sizeof(options),
+                                     .sort = SKN_CONFIG_IS_TOPOLOGY };
+    skn_config_t *config = skn_config_new(MODEL, path, &options, &error);
+    const skn_config_problem_t *problem = skn_config_problem(config, 0);
+    cr_assert(problem);
+    cr_expect(strstr(problem->text, "this is a model file"), "%s",
+              problem->text);
+    skn_config_destroy(&config);
+    options.sort = SKN_CONFIG_IS_MODEL;
+    config = skn_config_new(TOPOLOGY, path, &options, &error);
+    problem = skn_config_problem(config, 0);
+    cr_assert(problem);
+    cr_expect(strstr(problem->text, "this is a topology file"), "%s",
+              problem->text);
+    skn_config_destroy(&config);
+}
+
 Test(config, a_topology_is_taken_once)
 {
     skn_config_t *config = made(TOPOLOGY, NULL, 0);

@@ -1,4 +1,4 @@
-/* auto_report.c - prints what a plan has chosen and noted, for people.
+/* auto_report.c - prints what `auto` has chosen, for people.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/auto_report.h"
 #include "formats/text/json_text.h"
@@ -44,11 +44,4 @@ cli_auto_report_print(const json_t *chosen, FILE *file)
         title = "";
         free(value);
     }
-}
-
-void
-cli_plan_notes(const cli_call_t *call, const skn_plan_t *plan)
-{
-    for (uint32_t k = 0; k < plan->data.note_count; k++)
-        cli_warn(call, plan->data.note[k].text, plan->data.note[k].hint);
 }

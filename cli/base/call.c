@@ -10,11 +10,8 @@
 
 #include "cli/base/process.h"
 #include "cli/base/verb.h"
-#include "formats/text/json_text.h"
 #include "formats/text/text.h"
 #include "skein/config.h"
-#include "topology/config/problems.h"
-#include "topology/model/model.h"
 
 /* The greatest exit code that a parent process can see. */
 #define EXIT_CODE_MAX 255u
@@ -205,24 +202,6 @@ cli_report(const cli_call_t *call, const skn_error_t *error)
     return code;
 }
 
-int
-cli_report_problems(const cli_call_t *call, const skn_problems_t *problems)
-{
-    skn_error_t error = { 0 };
-    skn_json_text_t event = { 0 };
-    (void)skn_problems_error(problems, &error);
-    (void)fflush(stdout);
-    skn_problems_print(problems, stderr);
-    for (size_t k = 0;
-         call->json && skn_problems_write_event(problems, k, &event); k++) {
-        if (!event.failed)
-            (void)puts(event.bytes);
-        skn_json_text_fini(&event);
-    }
-    (void)fflush(stdout);
-    return skn_status_exit_code(error.status);
-}
-
 static bool
 prints_document(const cli_call_t *call)
 {
@@ -236,22 +215,8 @@ prints_document(const cli_call_t *call)
 void
 cli_warn(const cli_call_t *call, const char *message, const char *hint)
 {
-    cli_warn_to(call, NULL, message, hint);
-}
-
-void
-cli_warn_to(const void *whose, const skn_model_place_t *place,
-            const char *message, const char *hint)
-{
-    bool has_place = place && place->line > 0;
-    const skn_config_problem_t warning = {
-        .text = message,
-        .hint = hint,
-        .file = has_place ? place->origin : "",
-        .line = has_place ? place->line : 0,
-        .column = has_place ? place->column : 0,
-    };
-    cli_warn_at(whose, &warning);
+    const skn_config_problem_t warning = { .text = message, .hint = hint };
+    cli_warn_at(call, &warning);
 }
 
 void

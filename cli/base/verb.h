@@ -81,11 +81,6 @@ bool cli_read_real(const char *text, size_t text_bytes, double *real);
 /* Prints an error: one line on standard error, and with --json an error event
  * on standard output. Returns the exit code. */
 int cli_report(const cli_call_t *call, const skn_error_t *error);
-/* The same for a list of problems: each on one line, with the source, and with
- * --json each as an event with its file, line and column. */
-struct skn_problems;
-int cli_report_problems(const cli_call_t *call,
-                        const struct skn_problems *problems);
 /* Prints one line on standard error: `prefix`, the message and, after a
  * semicolon, the hint unless it is "". */
 void cli_print_sentence(const char *prefix, const char *message,
@@ -93,11 +88,7 @@ void cli_print_sentence(const char *prefix, const char *message,
 /* Prints a warning: one line on standard error, and an event with --json,
  * except for verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
-/* The same with a place (or NULL), whose file, line and column are in the
- * event: a callback for other rooms. `call` is a cli_call_t. */
-struct skn_model_place;
-void cli_warn_to(const void *call, const struct skn_model_place *place,
-                 const char *message, const char *hint);
+/* The same with a place, whose file, line and column are in the event. */
 struct skn_config_problem;
 void cli_warn_at(const cli_call_t *call,
                  const struct skn_config_problem *warning);

@@ -171,7 +171,8 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
             ? SKN_OK
             : cli_self_path(command->self, sizeof(command->self), error);
     if (status == SKN_OK && role->path) {
-        command->folder = skn_config_override("checkpoint.path", role->path, error);
+        command->folder =
+            skn_config_override("checkpoint.path", role->path, error);
         status = command->folder ? SKN_OK : error->status;
     }
     if (status != SKN_OK)

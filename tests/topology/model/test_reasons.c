@@ -8,6 +8,7 @@
 #include "tests/support/model_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "topology/training/chosen.h"
+#include "topology/plan/plan.h"
 
 static char folder[TEMP_FOLDER_BYTES], file[TEMP_FOLDER_BYTES + 16];
 

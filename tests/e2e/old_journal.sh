@@ -49,6 +49,6 @@ check_code 73 "without its journal it has nothing to continue from, and ends" \
     wait "$lead_pid"
 check_match "  and says why" '^skein: .*run/[abc] holds another run' \
     run.lead.err
-check_match "  and what to do" 'has lost its journal, put that back' \
+check_match "  and what to do" 'lost its journal, restore that' \
     run.lead.err
 finish

@@ -162,7 +162,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_json_text_t text = { 0 };
     skn_progress_t *progress = &course->progress;
     assert(!course->saving && !course->training);
-    course->throughput.told_ns = 0;
+    skn_throughput_pause(&course->throughput);
     course->saves = skn_actor_saves_wanted(actor);
     course->saving = skn_actor_set_saving(actor, true);
     skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
@@ -368,7 +368,7 @@ evaluate(skn_actor_t *actor, course_t *course, skn_purpose_t purpose,
          skn_error_t *error)
 {
     assert(!course->is_evaluating && !course->training);
-    course->throughput.told_ns = 0;
+    skn_throughput_pause(&course->throughput);
     course->evaluating = purpose;
     course->pass_halves = 0;
     course->is_evaluating = true;

@@ -461,8 +461,20 @@ need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
     return 0;
 }
 
-/* Marks actors that are in any pipe, beside the bits of their needs. */
-#define IN_A_PIPE (UINT32_C(1) << 31)
+/* Marks actors that are in any pipe, and at the end of one, beside the bits of
+ * their needs. */
+#define IN_A_PIPE (UINT64_C(1) << 32)
+#define GETS_A_MESSAGE (UINT64_C(1) << 33)
+
+/* Whether an actor of this kind does nothing, and so never ends, unless a
+ * message comes. */
+static bool
+waits_for_messages(const skn_kind_t *kind)
+{
+    return kind && kind->handlers && kind->handlers[0].schema && !kind->gate &&
+           !kind->produce && !kind->start && !kind->ready &&
+           !(kind->timers && kind->timers[0].name);
+}
 
 /* Whether the pipe leads from one actor to others of its kind: these need
  * nothing else. */
@@ -484,7 +496,7 @@ has_leader(const skn_spec_t *spec, const skn_wired_pipe_t *pipe)
 static skn_status_t
 check_needs(skn_spec_t *spec)
 {
-    uint32_t *got = calloc(spec->actor_count + 1u, sizeof(*got));
+    uint64_t *got = calloc(spec->actor_count + 1u, sizeof(*got));
     if (!got)
         return SKN_NO_MEMORY;
     for (uint32_t p = 0; p < spec->pipe_count; p++) {
@@ -492,9 +504,10 @@ check_needs(skn_spec_t *spec)
         bool is_led = has_leader(spec, pipe);
         for (uint32_t k = 0; k < pipe->to_count; k++)
             got[pipe->to[k]] |=
-                is_led ? UINT32_MAX
-                       : IN_A_PIPE | need_bit(spec->actors[pipe->to[k]].kind,
-                                              pipe->schema);
+                is_led ? UINT64_MAX
+                       : IN_A_PIPE | GETS_A_MESSAGE |
+                             need_bit(spec->actors[pipe->to[k]].kind,
+                                      pipe->schema);
         for (uint32_t k = 0; k < pipe->from_count; k++)
             got[pipe->from[k]] |= IN_A_PIPE;
     }
@@ -502,6 +515,17 @@ check_needs(skn_spec_t *spec)
         const skn_wired_actor_t *actor = &spec->actors[a];
         if (!(got[a] & IN_A_PIPE))
             continue;
+        if (!(got[a] & GETS_A_MESSAGE) && waits_for_messages(actor->kind)) {
+            if (a > 0 && spec->actor_nodes[a] == spec->actor_nodes[a - 1])
+                continue; /* another one of `replicate` */
+            (void)skn_problems_add(
+                spec->problems, skn_spec_mark(spec->actor_nodes[a], "name"),
+                "%s gets no message, and would never end", actor->name);
+            (void)skn_problems_hint(spec->problems,
+                                    "a pipe with `message: %s` must lead to it",
+                                    actor->kind->handlers[0].schema->name);
+            continue;
+        }
         for (uint32_t k = 0;
              actor->kind && actor->kind->needs && actor->kind->needs[k]; k++) {
             const char *name = actor->kind->needs[k]->name;

@@ -43,12 +43,28 @@ Test(throughput, a_pause_is_no_time_of_training)
     skn_throughput_t throughput = { .every_ns = S };
     skn_throughput_rate_t rate;
     cr_expect_not(skn_throughput_due(&throughput, 1, 1 * S, &rate));
-    throughput.told_ns = 0;
+    skn_throughput_pause(&throughput);
     throughput.rows = 8;
     cr_expect_not(skn_throughput_due(&throughput, 2, 99 * S, &rate));
     throughput.rows = 16;
     cr_expect(skn_throughput_due(&throughput, 3, 100 * S, &rate));
     cr_expect_float_eq(rate.rows_per_s, 8, 1e-9);
+}
+
+/* Epochs that are shorter than the interval end in pauses. */
+Test(throughput, pauses_do_not_put_reports_off)
+{
+    skn_throughput_t throughput = { .every_ns = 5 * S };
+    skn_throughput_rate_t rate;
+    uint32_t reports = 0;
+    for (uint64_t k = 1; k <= 60; k++) {
+        throughput.rows += 4;
+        reports += skn_throughput_due(&throughput, k, k * S, &rate);
+        if (k % 3 == 0)
+            skn_throughput_pause(&throughput);
+    }
+    cr_expect(reports >= 9 && reports <= 12, "%u", reports);
+    cr_expect_float_eq(rate.rows_per_s, 4, 1e-9);
 }
 
 Test(throughput, work_is_counted_once_and_rest_is_not)

@@ -21,6 +21,8 @@ Test(spec_graph, refuses_a_message_on_two_pipes_of_one_sender)
     expect_problems(
         TOPOLOGY("    - { name: a, kind: relay, replicate: 9 }\n" RELAY("b"),
                  PIPE("a", "b", "word") PIPE("a", "b", "word")),
+        "t.yaml:5:15: a.0 gets no message, and would never end; a pipe with "
+        "`message: word` must lead to it\n"
         "t.yaml:9:7: a.0 sends 'word' on two pipes; list all receivers in "
         "one pipe");
     skn_spec_t *spec =
@@ -47,6 +49,14 @@ Test(spec_graph, refuses_a_handler_that_gets_parts_and_single_messages)
                  "    - { from: r, to: c, message: word, pattern: reduce }\n"
                  "    - { from: reader, to: c, message: word }\n"));
     skn_spec_destroy(&spec);
+}
+
+/* It sends, so that it is in a pipe; but nothing ever comes. */
+Test(spec_graph, refuses_an_actor_that_waits_for_messages_in_vain)
+{
+    expect_problems(TOPOLOGY(RELAY("a") RELAY("b"), PIPE("a", "b", "word")),
+                    "t.yaml:5:15: a gets no message, and would never end; a "
+                    "pipe with `message: word` must lead to it");
 }
 
 Test(spec_graph, refuses_actors_that_nobody_reaches)
@@ -125,15 +135,18 @@ Test(spec_graph, sees_pairs_of_pattern_one_as_pairs)
 {
     /* a -> b and b -> c, each pair by itself: no cycle, although b is in both
      * lists. */
-    skn_spec_t *spec = load_good(TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
-                                          PIPE("[a, b]", "[b, c]", "word")));
+    skn_spec_t *spec = load_good(
+        TOPOLOGY(READER RELAY("a") RELAY("b") RELAY("c"),
+                 PIPE("reader", "a", "word") PIPE("[a, b]", "[b, c]", "word")));
     skn_spec_destroy(&spec);
-    expect_problems(TOPOLOGY(RELAY("a") RELAY("b") RELAY("c"),
-                             "    - { from: [a, b], to: [b, c], message: word,"
-                             "\n        pattern: any }\n"),
-                    "t.yaml:9:7: b -> b is a cycle of pipes without a "
-                    "gate; lead it through a gate (word_reader, source, "
-                    "hermit), or give pipes that only answer `peer: true`");
+    expect_problems(
+        TOPOLOGY(READER RELAY("a") RELAY("b") RELAY("c"),
+                 PIPE("reader", "a",
+                      "word") "    - { from: [a, b], to: [b, c], message: word,"
+                              "\n        pattern: any }\n"),
+        "t.yaml:11:7: b -> b is a cycle of pipes without a "
+        "gate; lead it through a gate (word_reader, source, "
+        "hermit), or give pipes that only answer `peer: true`");
 }
 
 /* Oracle for cycles: from an actor back to itself along pipes, gates left out,

@@ -381,8 +381,13 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
     if (skn_queue_take(&port->arrived, &parcel)) {
         message = hand_over(port, &parcel, error);
     } else if (is_over(port)) {
-        skn_fail(error, SKN_UNAVAILABLE, "no more messages arrive at port %s",
-                 port->actor->wired->name);
+        const skn_actor_t *actor = port->actor;
+        bool is_broken_off = actor->open_edges + actor->open_peers > 0;
+        skn_fail(error, SKN_UNAVAILABLE, "no more messages arrive at port %s%s",
+                 actor->wired->name,
+                 is_broken_off ? ": the run failed or was aborted, and "
+                                 "skn_topology_wait says why"
+                               : "");
     } else {
         skn_fail(error, SKN_BUSY, "no message has arrived at port %s yet",
                  port->actor->wired->name);

@@ -22,7 +22,8 @@
 
 /* Kinds of field. K(kind, C type, bytes an item of a run or 0, help).
  * Runs point at `count` items, 64-byte aligned, owned by the message.
- * A string is NUL-terminated UTF-8, owned by the message, never NULL.
+ * A string is NUL-terminated UTF-8, which nothing checks; it belongs to the
+ * message, and is never NULL.
  * A loan is an address in this process: it passes the right to use a piece of
  * memory, and never leaves the node. */
 #define SKN_FIELD_KINDS(K)                                                     \

@@ -60,7 +60,9 @@ SKN_API skn_status_t skn_port_send(skn_port_t *port, const skn_schema_t *schema,
 
 /* The next message that has arrived, and its schema (NULL: not needed); the
  * caller drops it (skn_message_drop). Its credit goes back at once. NULL and
- * SKN_BUSY if there is none yet, SKN_UNAVAILABLE if none will come. */
+ * SKN_BUSY if there is none yet, SKN_UNAVAILABLE if none will come: all pipes
+ * into the port have ended, or, as the sentence then says, the run was broken
+ * off. */
 SKN_API const void *skn_port_take(skn_port_t *port, const skn_schema_t **schema,
                                   skn_error_t *error);
 

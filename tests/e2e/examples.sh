@@ -112,6 +112,17 @@ for language in c11 cxx17; do
     check_equal "$language: a program's lines go through an actor and back" \
         "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
 
+    check "$language: watch.c builds" example "skein-core libuv" watch.c \
+        -o watch
+    check_equal "$language: an actor reads what a descriptor brings" \
+        "$({
+            sed -n 1,30p text.txt
+            sleep .2
+            sed -n '31,$p' text.txt
+        } | timeout 20 ./watch)" "$(awk '{ print NR, $0 }' text.txt)"
+    check_code 65 "$language: a failure of the actor is the program's" \
+        sh -c 'head -c 9000 /dev/zero | tr "\\0" x | timeout 20 ./watch'
+
     check "$language: check.c builds" example skein check.c -o check
     check_equal "$language: the plan of a file is printed" \
         "$(timeout 20 ./check "$work/tiny.yaml" 2>&1 | grep -c '^topology:')" 1

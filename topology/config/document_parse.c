@@ -32,6 +32,7 @@ typedef struct tree_builder {
     size_t end; /* after the bracket that closes the root */
     uint32_t document_count;
     uint32_t repeated_count; /* repeated keys: the tree is whole */
+    skn_mark_t tail;         /* position of the last character with ink */
 } tree_builder_t;
 
 /* --- bytes --------------------------------------------------------------- */
@@ -93,7 +94,7 @@ is_question(const unsigned char *text, const unsigned char *at,
 }
 
 static skn_status_t
-check_bytes(const tree_builder_t *builder, const char *text, size_t text_bytes)
+check_bytes(tree_builder_t *builder, const char *text, size_t text_bytes)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + text_bytes;
@@ -119,6 +120,8 @@ check_bytes(const tree_builder_t *builder, const char *text, size_t text_bytes)
             return skn_problems_add(builder->problems, mark,
                                     "more than %u brackets are open here",
                                     OPEN_BRACKETS_MAX);
+        if (*at > ' ')
+            builder->tail = mark;
         column = *at == '\n' ? 1 : column + 1;
         line += *at == '\n' ? 1 : 0;
         at += length;
@@ -446,10 +449,13 @@ add_syntax_problems(tree_builder_t *builder, struct fy_diag *diag)
         if (found->type != FYET_ERROR)
             continue;
         count++;
-        (void)skn_problems_add(
-            builder->problems,
-            mark_at(builder, (uint32_t)found->line, (uint32_t)found->column),
-            "%s", found->msg);
+        /* What is missing at the end of the text is missing after its last
+         * word, and not in lines below it. */
+        skn_mark_t mark =
+            mark_at(builder, (uint32_t)found->line, (uint32_t)found->column);
+        if (mark.line > builder->tail.line)
+            mark = builder->tail;
+        (void)skn_problems_add(builder->problems, mark, "%s", found->msg);
     }
     if (count == 0)
         (void)skn_problems_add(builder->problems, builder->last,
@@ -513,7 +519,7 @@ skn_document_tree(skn_document_t *document, const char *text, size_t text_bytes,
                                .origin = origin,
                                .has_lines = end == NULL,
                                .end = text_bytes };
-    builder.last = mark_at(&builder, 1, 1);
+    builder.last = builder.tail = mark_at(&builder, 1, 1);
     *tree = NULL;
     if (text_bytes > SKN_CONFIG_BYTES_MAX)
         return skn_problems_fail(problems, SKN_BAD_CONFIG,

@@ -181,8 +181,8 @@ Test(spec_gather, a_kind_that_does_not_say_is_believed)
     silent = skn_evaluator;
     silent.gathers = NULL;
     output = skn_output;
-    output.needs = NULL; /* there is but one pipe here */
-    output.handlers = NULL;
+    output.needs = NULL;        /* there is but one pipe here */
+    output.start = output.open; /* it may begin by itself */
     for (int gathers = 0; gathers < 2; gathers++) {
         skn_draft_pipe_t pipe = { .from = senders,
                                   .to = receivers,

@@ -2,7 +2,7 @@
  * cc train.c $(pkg-config --cflags --libs skein) -o train
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
-#include <string.h>
+#include <skein/event.h>
 #include <skein/predictor.h>
 #include <skein/training.h>
 
@@ -32,9 +32,9 @@ train(bool resume, skn_error_t *error)
         status = skn_training_event(training, 0, line, sizeof(line), NULL);
         if (status == SKN_OK)
             printf("%.78s\n", line);
-        if (status == SKN_OK && !resume && strstr(line, "\"event\":\"epoch\""))
+        if (status == SKN_OK && !resume && skn_event_is(line, "epoch"))
             skn_training_save(training);
-        if (status == SKN_OK && !resume && strstr(line, "\"checkpoint\""))
+        if (status == SKN_OK && !resume && skn_event_is(line, "checkpoint"))
             skn_training_stop(training);
     }
     status = training ? skn_training_wait(training, error) : status;

@@ -1,4 +1,5 @@
-/* json_line.c - checks one line of JSON (RFC 8259) without building values.
+/* json_line.c - checks one line of JSON (RFC 8259), and finds members of its
+ * object, without building values.
  *
  * An event is checked when it is sent, so that a program that reads events line
  * by line never gets half an object or two lines. A parser that builds values
@@ -147,8 +148,9 @@ read_ends(json_look_t *look, const char *open, size_t *depth)
     return true;
 }
 
+/* Any value. */
 static bool
-read_object(json_look_t *look)
+read_value(json_look_t *look)
 {
     char open[DEPTH_MAX];
     size_t depth = 0;
@@ -183,11 +185,39 @@ skn_json_line_fault(const char *text, size_t *at)
     skip_blanks(&look);
     if (*look.at != '{')
         (void)fail(&look, "no '{' at its start");
-    else if (read_object(&look)) {
+    else if (read_value(&look)) {
         skip_blanks(&look);
         if (*look.at)
             (void)fail(&look, "more after its object");
     }
     *at = (size_t)(look.at - text);
     return look.fault;
+}
+
+bool
+skn_json_line_find(const char *text, const char *key, const char **value,
+                   size_t *value_bytes)
+{
+    json_look_t look = { .at = text, .end = text + strlen(text) };
+    size_t key_bytes = strlen(key);
+    if (!take(&look, '{'))
+        return false;
+    do {
+        skip_blanks(&look);
+        const char *name = look.at + 1; /* behind the quote */
+        if (!read_string(&look))
+            return false;
+        bool is_it = (size_t)(look.at - name) == key_bytes + 1 &&
+                     memcmp(name, key, key_bytes) == 0;
+        if (!take(&look, ':'))
+            return false;
+        skip_blanks(&look);
+        *value = look.at;
+        if (!read_value(&look))
+            return false;
+        *value_bytes = (size_t)(look.at - *value);
+        if (is_it)
+            return true;
+    } while (take(&look, ','));
+    return false;
 }

@@ -192,7 +192,7 @@ Test(document, reports_syntax_in_its_own_form)
 {
     expect_problems("a:\n\tb: 1\n", "x.yaml:2:1: tab character may not be used "
                                     "as indentation");
-    expect_problems("a: [1, 2\n", "x.yaml:2:1: flow sequence without a closing "
+    expect_problems("a: [1, 2\n", "x.yaml:1:8: flow sequence without a closing "
                                   "bracket");
     expect_problems("a: b: c\n", "x.yaml:1:5: invalid nested block mapping on "
                                  "the same line");

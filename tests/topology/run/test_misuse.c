@@ -11,6 +11,7 @@
 #include "skein/batcher.h"
 #include "skein/config.h"
 #include "skein/evaluation.h"
+#include "skein/event.h"
 #include "skein/inspection.h"
 #include "skein/join.h"
 #include "skein/member.h"
@@ -451,6 +452,18 @@ static const void *const covered[] = { skn_text_write_list, skn_text_print_list,
                                        skn_error_write };
 
 static bool
+events_of_nothing(void)
+{
+    char text[4] = "abc";
+    double number;
+    return !skn_event_is(NULL, "a") && !skn_event_is("{}", NULL) &&
+           !skn_event_number("{\"a\":1}", "a", NULL) &&
+           !skn_event_number(NULL, NULL, &number) &&
+           skn_event_text("not JSON", "a", text, sizeof(text)) == 0 &&
+           !text[0] && skn_event_text("{\"a\":1}", "a", NULL, 9) == 2;
+}
+
+static bool
 actor_of_nothing(void)
 {
     note_t note = { .text = "" };
@@ -514,6 +527,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_yielding_*", yield_nothing },
         { "skn_batcher_* and skn_predictor_slot_*", batch_with_nothing },
         { "skn_text_*", texts_of_nothing },
+        { "skn_event_*", events_of_nothing },
         { "skn_actor_*", actor_of_nothing },
     };
     for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {

@@ -14,9 +14,10 @@
 #include <poll.h>
 #include <stdatomic.h>
 
+#include "actors/queues/deadlines.h"
 #include "actors/runtime/counters.h"
 #include "actors/runtime/place.h"
-#include "actors/runtime/queue.h"
+#include "actors/queues/queue.h"
 #include "actors/machine/system_load.h"
 #include "actors/runtime/trace.h"
 #include "actors/runtime/wiring.h"
@@ -176,6 +177,8 @@ struct skn_actor {
     uint32_t clock_asked, clock_here_count; /* requested; answers at hand */
     skn_clock_t *clock_here[SKN_CLOCKS_MAX];
     uint64_t timer_due_ns[SKN_TIMERS_MAX];
+    skn_deadlines_t deadlines;
+    uint64_t expired_key; /* of the deadline in hand */
     skn_awaited_t awaited;
     uint64_t restart_ns[SKN_RESTARTS_MAX]; /* the oldest is overwritten */
     uint32_t restart_next;

@@ -27,7 +27,8 @@
     P(HANDLER, "handler", " of ")                                              \
     P(COMBINE, "combine", " of ")                                              \
     P(TIMER, "timer", " ")                                                     \
-    P(ALARM, "alarm", " ")
+    P(ALARM, "alarm", " ")                                                     \
+    P(EXPIRED, "expired", NULL)
 
 typedef enum skn_place_type {
 #define P(name, word, joint) SKN_PLACE_##name,

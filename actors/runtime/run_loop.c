@@ -127,6 +127,7 @@ restart(skn_actor_t *actor, const skn_error_t *cause, skn_error_t *error)
 {
     skn_actor_close(actor);
     memset(actor->state, 0, actor->kind->state_bytes);
+    skn_deadlines_fini(&actor->deadlines);
     SKN_COUNT(actor->counters.restarts, 1);
     skn_status_t status =
         enter_hook(actor, SKN_PLACE_OPEN, actor->kind->open, error);
@@ -381,14 +382,70 @@ fire_timers(skn_actor_t *actor)
     }
 }
 
+static skn_status_t
+run_expired(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    return actor->kind->expired(actor, state, actor->expired_key, error);
+}
+
+/* Deadlines of questions also pass while only their answers may come. */
+static void
+end_deadlines(skn_actor_t *actor)
+{
+    uint64_t now_ns = actor->deadlines.count > 0 ? skn_monotonic_ns() : 0;
+    while (goes_on(actor) && !is_blocked(actor) &&
+           skn_deadlines_take(&actor->deadlines, now_ns, &actor->expired_key)) {
+        actor->has_nothing = false;
+        run_hook(actor, SKN_PLACE_EXPIRED, run_expired, "expired");
+    }
+}
+
+skn_status_t
+skn_actor_set_deadline(skn_actor_t *actor, uint64_t key, uint64_t due_ns,
+                       skn_error_t *error)
+{
+    if (!actor || !actor->kind->expired)
+        return skn_fail(error, SKN_USAGE, "skn_actor_set_deadline: the %s",
+                        actor ? "kind has no hook `expired`" : "actor is NULL");
+    if (skn_deadlines_set(&actor->deadlines, key, due_ns))
+        return SKN_OK;
+    return skn_fail(error, SKN_NO_MEMORY,
+                    "%s: no memory for more than %u deadlines",
+                    actor->wired->name, actor->deadlines.count);
+}
+
+bool
+skn_actor_clear_deadline(skn_actor_t *actor, uint64_t key)
+{
+    return actor && skn_deadlines_clear(&actor->deadlines, key);
+}
+
+skn_status_t
+skn_actor_ask(skn_actor_t *actor, const void *question, uint64_t key,
+              uint64_t due_ns, skn_error_t *error)
+{
+    skn_status_t status = skn_actor_set_deadline(actor, key, due_ns, error);
+    if (status != SKN_OK) {
+        skn_message_drop(question);
+        return status;
+    }
+    status = skn_actor_post(actor, question, error);
+    if (status != SKN_OK)
+        (void)skn_actor_clear_deadline(actor, key);
+    return status;
+}
+
 static int
 timeout_ms(const skn_actor_t *actor)
 {
     const skn_timer_t *timer = actor->kind->timers;
     uint64_t soonest_ns = UINT64_MAX;
-    if (actor->phase != SKN_PHASE_RUNNING || is_blocked(actor))
+    if (!goes_on(actor) || is_blocked(actor))
         return -1;
-    for (uint32_t k = 0; timer && timer->name; k++, timer++)
+    soonest_ns = skn_deadlines_next_ns(&actor->deadlines);
+    for (uint32_t k = 0;
+         timer && timer->name && actor->phase == SKN_PHASE_RUNNING;
+         k++, timer++)
         if (actor->timer_due_ns[k] < soonest_ns)
             soonest_ns = actor->timer_due_ns[k];
     if (soonest_ns == UINT64_MAX)
@@ -626,6 +683,7 @@ do_something(skn_actor_t *actor)
         return more;
     answer_clocks(actor);
     fire_timers(actor);
+    end_deadlines(actor);
     if (can_work(actor))
         look_at_watched(actor);
     if (can_work(actor))

@@ -157,6 +157,7 @@ unbuild_actor(skn_actor_t *actor)
     skn_inbox_close(&actor->inbox);
     skn_queue_fini(&actor->work);
     skn_queue_fini(&actor->answers);
+    skn_deadlines_fini(&actor->deadlines);
     for (uint32_t k = 0; k < actor->in_pipe_count; k++) {
         free(actor->in_pipes[k].sets);
         free(actor->in_pipes[k].done);

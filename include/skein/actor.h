@@ -148,6 +148,10 @@ typedef struct skn_kind {
         is_compute_bound; /* should have a core or hardware thread of its own */
     bool restarts; /* has no state worth keeping: after a failed handler it is
                     * closed and opened again, within the restart budget */
+    /* A deadline (skn_actor_set_deadline) has passed, and is gone. Not called
+     * while what the actor sent waits for credit. May be NULL. */
+    skn_status_t (*expired)(skn_actor_t *, void *state, uint64_t key,
+                            skn_error_t *);
 } skn_kind_t;
 
 /* Initialises a kind with its size and the named members, the others with
@@ -194,6 +198,24 @@ SKN_API const char *skn_actor_option_text(const skn_actor_t *actor,
 
 /* When the current message was taken from the inbox: CLOCK_MONOTONIC. */
 SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
+
+/* Deadlines, any number of them, each with a key that the actor chooses: the
+ * hook `expired` is called at `due_ns` of that clock or soon after (within a
+ * millisecond), unless the deadline was cleared before. A second one with the
+ * same key replaces the first. SKN_NO_MEMORY; SKN_USAGE if the kind has no such
+ * hook. A question with a deadline has its key in a field, which the answer
+ * returns: skn_actor_ask sends it, and an answer for which
+ * skn_actor_clear_deadline is false has come too late, or twice. */
+SKN_API skn_status_t skn_actor_set_deadline(skn_actor_t *actor, uint64_t key,
+                                            uint64_t due_ns,
+                                            skn_error_t *error);
+/* Whether there was such a deadline. */
+SKN_API bool skn_actor_clear_deadline(skn_actor_t *actor, uint64_t key);
+/* skn_actor_post of `question`, with a deadline for its answer; if this fails
+ * there is none. */
+SKN_API skn_status_t skn_actor_ask(skn_actor_t *actor, const void *question,
+                                   uint64_t key, uint64_t due_ns,
+                                   skn_error_t *error);
 
 /* Sets timer `number` of the kind's table, whose interval is 0, to fire once at
  * `due_ns` of that clock or soon after (timers have a resolution of a

@@ -50,7 +50,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
  * smaller, and a new member may not hide in the padding at the end: its size is
  * how the library knows that it is there. */
 #define SIZED(S)                                                               \
-    S(skn_kind_t, 152)                                                         \
+    S(skn_kind_t, 160)                                                         \
     S(skn_start_options_t, 128)                                                \
     S(skn_evaluation_options_t, 16)                                            \
     S(skn_evaluation_t, 7320)                                                  \

@@ -1,6 +1,6 @@
 /* queue.c - a ring of parcels that grows.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/runtime/queue.h"
+#include "actors/queues/queue.h"
 
 #include <assert.h>
 #include <stdlib.h>

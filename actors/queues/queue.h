@@ -1,10 +1,10 @@
-/* queue.h - a ring of parcels that grows, private to actors/runtime.
+/* queue.h - a ring of parcels that grows.
  *
  * It holds parcels that were taken from an inbox and wait to be handled, and
  * messages that wait for credit. Zeroed memory is an empty queue. One thread at
  * a time.  SPDX-License-Identifier: Apache-2.0 */
-#ifndef ACTORS_RUNTIME_QUEUE_H
-#define ACTORS_RUNTIME_QUEUE_H
+#ifndef ACTORS_QUEUES_QUEUE_H
+#define ACTORS_QUEUES_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "actors/runtime/queue.h"
+#include "actors/queues/queue.h"
 
 TestSuite(queue, .timeout = 60);
 

@@ -1,9 +1,9 @@
 /* keys.c - key pairs of nodes: generated, stored in files, loaded, wiped.
  *
  * This file owns: the form of the key files and the memory of secrets. The form
- * is ZPL as CZMQ's zcert writes it, read here by a parser of its own:
- * zcert_load aborts the process on some damaged files, and does not report what
- * is wrong with the others.
+ * is ZPL as CZMQ's zcert writes it, read here by a parser of its own: after
+ * zcert_load and zcert_destroy copies of the secret are left in memory, and it
+ * does not report what is wrong with a file (docs/decisions/0031).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/keys.h"
 

@@ -247,6 +247,21 @@ Test(keys, czmq_reads_our_files, .init = start_with_pair, .fini = stop)
     zcert_destroy(&cert);
 }
 
+/* The folder of the public halves is an allow-list for CZMQ's programs. */
+Test(keys, czmq_finds_our_keys_in_their_folder, .init = start_with_pair,
+     .fini = stop)
+{
+    char store_path[PATH_MAX];
+    (void)snprintf(store_path, sizeof(store_path), "%s", path);
+    *strrchr(store_path, '/') = '\0';
+    zsys_handler_set(NULL);
+    zcertstore_t *store = zcertstore_new(store_path);
+    zcert_t *cert = zcertstore_lookup(store, public_key);
+    cr_assert(cert);
+    cr_expect_str_eq(zcert_meta(cert, "name"), "a");
+    zcertstore_destroy(&store);
+}
+
 Test(keys, we_read_the_files_of_czmq, .init = start, .fini = stop)
 {
     zsys_handler_set(NULL);

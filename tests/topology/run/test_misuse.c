@@ -487,6 +487,9 @@ actor_of_nothing(void)
            is_usage(skn_actor_post(NULL, NULL, &error)) &&
            is_usage(skn_actor_send(NULL, &note_schema, &note, &error)) &&
            is_usage(skn_actor_ask_clock(NULL, 0, &error)) &&
+           is_usage(skn_actor_set_deadline(NULL, 1, 2, &error)) &&
+           is_usage(skn_actor_ask(NULL, NULL, 1, 2, &error)) &&
+           !skn_actor_clear_deadline(NULL, 1) &&
            is_usage(skn_actor_send_event(NULL, &error, "{}")) &&
            !skn_actor_stop_wanted(NULL) && covered[0] && skn_clock_schema.id;
 }

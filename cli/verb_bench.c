@@ -23,7 +23,10 @@
 #define SAMPLES_MAX 16384
 #define RECEIVERS_MAX 4
 #define BYTES_MAX ((size_t)1 << 20)
-#define CREDIT 64
+/* What a pipe has that says nothing of its credit, if its messages are small or
+ * large. */
+#define CREDIT_SMALL 256
+#define CREDIT_LARGE 16
 
 #define FIELDS_load(F, M)                                                      \
     F(M, u64, batch, UINT64_MAX, "counted by each sender")                     \
@@ -219,12 +222,15 @@ draw(const shape_t *shape, size_t bytes, uint64_t count, bool paced, char *text,
         shape->senders, bytes, paced ? shape->acks : 0, count,
         gather ? "flow_gatherer" : "flow_receiver", shape->receivers,
         shape->must_collect && !gather ? shape->senders : 1, shape->pattern,
-        paced ? 1 : CREDIT, scatter ? ", key: key, bounds: [0, 1, 2, 3]" : "");
+        paced               ? 1
+        : bytes < BYTES_MAX ? CREDIT_SMALL
+                            : CREDIT_LARGE,
+        scatter ? ", key: key, bounds: [0, 1, 2, 3]" : "");
     if (paced && used > 0)
         (void)snprintf(text + used, text_bytes - (size_t)used,
                        "    - { from: r, to: s, message: ack, pattern: %s, "
                        "credit: %d }\n",
-                       shape->senders > 1 ? "broadcast" : "one", CREDIT);
+                       shape->senders > 1 ? "broadcast" : "one", CREDIT_SMALL);
 }
 
 static skn_status_t

@@ -28,7 +28,7 @@ static const skn_option_t pipe_options[] = {
       "gather, reduce: the field that names the set of parts" },
     { "credit", SKN_OPTION_INT, "16", 1, SKN_CREDIT_MAX, NULL,
       "messages that may wait at a receiver, for each sender; left out: as "
-      "many as fit into 64 KiB, a power of two from 16 to 256" },
+      "many as fit into 1 MiB, a power of two from 16 to 256" },
     { "peer", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "carries answers only: one for each message of another pipe" },
     { "coding", SKN_OPTION_CHOICE, "f32", 0, 0, SKN_CODING_WORDS,
@@ -371,10 +371,11 @@ read_coding(spec_pipe_t *reading)
     return skn_problems_hint(reading->spec->problems, "leave 'coding' out");
 }
 
-/* As many messages as fit into CREDIT_BYTES. With 16, a message of 8 bytes
- * takes several times as long as with 256: every few of them wake two
- * threads. */
-#define CREDIT_BYTES ((uint64_t)64 << 10)
+/* As many messages as fit into CREDIT_BYTES if all are as large as their fields
+ * allow. With 16, a small message takes several times as long as with 256:
+ * every few of them wake two threads. Texts and arrays are seldom full, so that
+ * the bound is generous: lines of up to 4 KiB have 256. */
+#define CREDIT_BYTES ((uint64_t)1 << 20)
 #define CREDIT_MIN 16u
 #define CREDIT_MAX 256u
 

@@ -55,6 +55,31 @@ check_equal "libskein needs the private names of this version of the core" \
         sort -u)" "SKEIN_CORE_PRIVATE_$version"
 check_equal "the private names of libskein are the table of the core" \
     "$(exported libskein.so "SKEIN_PRIVATE_$version")" skn_builtin
+# The command is the library's first embedder: what it calls, a host can call.
+# `skein doctor` looks behind the scenes, at most at 30 functions.
+# objects FOLDER: of the sources below that folder.
+objects() {
+    (cd "$root" && find "$1" -name '*.c') | while read -r source; do
+        if [ "$source" = cli/main.c ]; then
+            echo "$build/CMakeFiles/skein.dir/$source.o"
+        else
+            echo "$build/CMakeFiles/skn_cli.dir/$source.o"
+        fi
+    done
+}
+# wanted FOLDER: the names of the library that its sources need and no header
+# declares.
+wanted() {
+    objects cli | xargs nm -g --defined-only | awk 'NF == 3 { print $3 }' |
+        cat - exported.core exported.own | sort -u >known
+    objects "$1" | xargs nm -u | awk '$2 ~ /^skn_/ { print $2 }' | sort -u |
+        comm -23 - known
+}
+wanted cli/doctor >of_doctor
+check_equal "the command calls what the headers declare, except for doctor" \
+    "$(wanted cli | comm -23 - of_doctor)" ""
+check "doctor looks at no more than 30 other functions" \
+    test "$(wc -l <of_doctor)" -le 30
 nm -g --defined-only "$libdir"/libskein{,-core}.a 2>/dev/null |
     awk 'NF == 3 { print $3 }' | sort >names
 grep -Ev '^(skn_|__odr_asan)' names >strangers

@@ -37,6 +37,7 @@ struct skn_port {
     atomic_bool is_alarmed; /* to be closed */
     atomic_bool was_rung;   /* the bell was made readable without the lock */
     bool is_stopped;        /* finished because the run was asked to stop */
+    bool has_told;          /* the host knows that it sends no more */
     bool is_watching;       /* the descriptor is readable when the inbox is */
     const unsigned char *mark; /* of the process that made it */
     bool was_empty;      /* the inbox, behind the message that was taken last */
@@ -111,13 +112,15 @@ is_over(const skn_port_t *port)
     return port->is_closed || actor->open_edges + actor->open_peers == 0;
 }
 
-/* Makes the bell readable if there is something to take, or nothing will be. */
+/* Makes the bell readable if there is something to take, or nothing will be; of
+ * a port that only sends, if the host does not know yet that it was finished,
+ * and at the end. */
 static void
 set_bell(skn_port_t *port)
 {
     bool takes = port->actor->in_edge_count > 0;
     bool rings = port->arrived.count > 0 || port->is_closed ||
-                 (takes ? is_over(port) : port->is_stopped);
+                 (takes ? is_over(port) : port->is_stopped && !port->has_told);
     uint64_t one = 1;
     if (rings == port->is_ringing)
         return;
@@ -235,6 +238,7 @@ check_send(skn_port_t *port, const skn_schema_t *schema, const void *message,
 {
     skn_actor_t *actor = port->actor;
     const char *name = actor->wired->name;
+    port->has_told = port->is_finished;
     if (port->is_finished || port->is_closed)
         return skn_fail(error, SKN_UNAVAILABLE,
                         "port %s sends no more: it was finished, or the run "
@@ -380,6 +384,10 @@ skn_port_take(skn_port_t *port, const skn_schema_t **schema, skn_error_t *error)
     port->was_empty = port->arrived.count > 0;
     if (skn_queue_take(&port->arrived, &parcel)) {
         message = hand_over(port, &parcel, error);
+    } else if (port->actor->in_edge_count == 0) {
+        port->has_told = port->is_finished;
+        skn_fail(error, SKN_USAGE, "port %s has no pipes into it",
+                 port->actor->wired->name);
     } else if (is_over(port)) {
         const skn_actor_t *actor = port->actor;
         bool is_broken_off = actor->open_edges + actor->open_peers > 0;
@@ -409,6 +417,8 @@ skn_port_finish(skn_port_t *port)
         return;
     lock(port);
     finish(port);
+    port->has_told = true;
+    set_bell(port);
     (void)pthread_mutex_unlock(&port->lock);
 }
 

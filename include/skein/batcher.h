@@ -9,7 +9,9 @@
  * For services whose threads have a point or a few each: a predictor needs much
  * less time for each of many points than for one. One of the calling threads
  * predicts for all; the others sleep until their answers are there. The batcher
- * has no thread of its own, and nothing queues in it but calls that wait.
+ * has no thread of its own, and nothing queues in it but calls that wait. It
+ * uses the predictor that is in the slot when a batch begins: where a reload
+ * may change what labels or features mean, acquire a predictor, and call it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_BATCHER_H
 #define SKEIN_BATCHER_H

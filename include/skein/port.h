@@ -38,10 +38,11 @@ SKN_API skn_port_t *skn_topology_port(skn_topology_t *topology,
 
 /* A descriptor for poll, epoll, libuv or zloop: readable while a message waits,
  * after a send was refused with SKN_BUSY and there is credit again, and when
- * the port's pipes or the run have ended; level triggered. It may be readable
- * for nothing: then skn_port_take returns SKN_BUSY. One thread waits for it: a
- * credit that another thread uses is news for nobody else. -1 if `port` is
- * NULL. */
+ * the port's pipes or the run have ended; level triggered. Of a port that only
+ * sends it is readable after a stop until a call has said so
+ * (SKN_UNAVAILABLE), and from the run's end on. It may be readable for nothing:
+ * then skn_port_take returns SKN_BUSY. One thread waits for it: a credit that
+ * another thread uses is news for nobody else. -1 if `port` is NULL. */
 SKN_API int skn_port_fd(const skn_port_t *port);
 
 /* As skn_actor_message: a message to fill and to post, from the port's pool. */
@@ -60,7 +61,8 @@ SKN_API skn_status_t skn_port_send(skn_port_t *port, const skn_schema_t *schema,
 
 /* The next message that has arrived, and its schema (NULL: not needed); the
  * caller drops it (skn_message_drop). Its credit goes back at once. NULL and
- * SKN_BUSY if there is none yet, SKN_UNAVAILABLE if none will come: all pipes
+ * SKN_BUSY if there is none yet, SKN_USAGE if the port has no pipes into it,
+ * SKN_UNAVAILABLE if none will come: all pipes
  * into the port have ended, or, as the sentence then says, the run was broken
  * off. */
 SKN_API const void *skn_port_take(skn_port_t *port, const skn_schema_t **schema,

@@ -157,7 +157,8 @@ typedef struct skn_actor_info {
     uint64_t outbox_messages; /* that it has made, and that wait for credit */
     /* The pipe with the least credit left, as a share of its credit: its
      * message; NULL: the actor has no pipe out. Receivers return credit in
-     * portions: up to half of it may be missing although nothing waits. */
+     * portions, and a port collects it only when its host calls it: it may be
+     * missing although nothing waits. */
     const char *fullest;
     uint32_t credit, credit_left;
     /* In handlers and hooks, waiting for messages, and blocked (by pipes

@@ -137,7 +137,9 @@ skn_training_send_resume(skn_training_t *training,
     if (resume->warning[0])
         skn_training_warn(training, resume->warning,
                           "an older checkpoint is used");
-    if (!resume->has_checkpoint && training->options.from)
+    if (!resume->has_checkpoint &&
+        (training->options.from ||
+         (!resume->has_run && !training->options.resume)))
         return; /* it was meant to start at batch 0 */
     if (!resume->has_checkpoint) {
         skn_training_warn(training,

@@ -420,12 +420,14 @@ replaced(const char *text, const char *from, const char *to)
     return result;
 }
 
-/* Copies the run as a checkpoint has left it. */
+/* Copies the run as a checkpoint has left it, without what is being written
+ * (.tmp-...) and may be gone in a moment. */
 static void
 copy_run(const char *to)
 {
-    char command[3 * TEMP_FOLDER_BYTES];
-    (void)snprintf(command, sizeof(command), "cp -r %s %s", run, to);
+    char command[4 * TEMP_FOLDER_BYTES];
+    (void)snprintf(command, sizeof(command), "mkdir %s && cp -r %s/* %s", to,
+                   run, to);
     cr_assert_eq(system(command), 0);
 }
 

@@ -25,7 +25,11 @@ static const skn_kind_t maker =
 static const skn_kind_t other =
     SKN_KIND(.name = "other", .options = own_options, .sends = relay_sends,
              .produce = word_produce, .gate = true);
-static const skn_kind_t *const kinds[] = { &maker, &other, &relay, NULL };
+/* It may stand at the start of a topology. */
+static const skn_kind_t gate =
+    SKN_KIND(.name = "relay", .handlers = relay_handlers, .sends = relay_sends,
+             .gate = true);
+static const skn_kind_t *const kinds[] = { &maker, &other, &gate, NULL };
 
 static uint64_t
 hash_of(const char *text)

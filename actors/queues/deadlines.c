@@ -18,12 +18,14 @@ bucket_mask(const skn_deadlines_t *set)
     return 2 * set->room - 1;
 }
 
-/* The bucket where a search for `key` begins (Fibonacci hashing). */
+/* The bucket where a search for `key` begins: every bit of the key counts (the
+ * finalizer of MurmurHash3), as actors choose keys of all forms. */
 static uint32_t
 home_of(const skn_deadlines_t *set, uint64_t key)
 {
-    return (uint32_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) &
-           bucket_mask(set);
+    key = (key ^ key >> 33) * UINT64_C(0xFF51AFD7ED558CCD);
+    key = (key ^ key >> 33) * UINT64_C(0xC4CEB9FE1A85EC53);
+    return (uint32_t)(key ^ key >> 33) & bucket_mask(set);
 }
 
 /* The bucket of `key`, or the empty one where it would be. */

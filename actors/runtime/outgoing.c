@@ -340,7 +340,8 @@ skn_actor_send(skn_actor_t *actor, const skn_schema_t *schema,
 uint32_t
 skn_actor_receivers(const skn_actor_t *actor, const skn_schema_t *schema)
 {
-    const skn_out_pipe_t *pipe = actor ? pipe_for(actor, schema) : NULL;
+    const skn_out_pipe_t *pipe =
+        actor && schema ? pipe_for(actor, schema) : NULL;
     return pipe ? pipe->edge_count : 0;
 }
 

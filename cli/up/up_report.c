@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/base/process.h"
 #include "cli/base/trace_events.h"
 #include "formats/text/json_text.h"
 #include "skein/training.h"
@@ -80,7 +81,7 @@ void
 cli_up_report_print(cli_up_report_t *report, bool one_machine)
 {
     skn_error_t error = { 0 };
-    if (!report->call) /* nothing was started */
+    if (!report->call || cli_output_unread()) /* nothing was started, or read */
         return;
     if (skn_training_reports_print(
             (const char *const *)report->events, SKN_CLUSTER_NODES_MAX,

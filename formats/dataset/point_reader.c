@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/dataset/lines.h"
+#include "formats/text/abi.h"
 #include "formats/dataset/xmc.h"
 #include "skein/points.h"
 
@@ -40,13 +41,10 @@ struct skn_point_reader {
 static skn_point_reader_t *
 make(const skn_point_reader_options_t *options, skn_error_t *error)
 {
-    if (options && options->struct_bytes < READER_OPTIONS_MIN) {
-        (void)skn_fail(error, SKN_USAGE,
-                       "struct_bytes of the reader's options is %u, at least "
-                       "%zu are needed",
-                       options->struct_bytes, READER_OPTIONS_MIN);
+    if (options && skn_abi_check_grown(
+                       "the reader's options", options->struct_bytes,
+                       READER_OPTIONS_MIN, sizeof(*options), error) != SKN_OK)
         return NULL;
-    }
     skn_point_reader_t *reader = calloc(1, sizeof(*reader));
     if (!reader) {
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a reader");

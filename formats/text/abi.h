@@ -16,4 +16,11 @@ skn_status_t skn_abi_check(const char *what, size_t struct_bytes,
                            size_t own_bytes, const char *macro,
                            skn_error_t *error);
 
+/* The same for a struct that may grow: it has at least the first members,
+ * `least_bytes`, and at most those of this library. `what` is "the training's
+ * options", for example. */
+skn_status_t skn_abi_check_grown(const char *what, size_t struct_bytes,
+                                 size_t least_bytes, size_t own_bytes,
+                                 skn_error_t *error);
+
 #endif

@@ -202,7 +202,8 @@ SKN_API uint64_t skn_actor_time_ns(const skn_actor_t *actor);
 /* Deadlines, any number of them, each with a key that the actor chooses: the
  * hook `expired` is called at `due_ns` of that clock or soon after (within a
  * millisecond), unless the deadline was cleared before. A second one with the
- * same key replaces the first. SKN_NO_MEMORY; SKN_USAGE if the kind has no such
+ * same key replaces the first. A deadline does not keep an actor from ending,
+ * and is gone then. SKN_NO_MEMORY; SKN_USAGE if the kind has no such
  * hook. A question with a deadline has its key in a field, which the answer
  * returns: skn_actor_ask sends it, and an answer for which
  * skn_actor_clear_deadline is false has come too late, or twice. */

@@ -15,7 +15,8 @@
  * No function waits, and none runs code of the host on another thread. Any
  * thread may call them, several at once, from the topology's start until it is
  * destroyed; in a child made by fork() they are SKN_USAGE. The run goes on
- * until every port is finished and all its pipes have ended. A failure or a
+ * until every port is finished and all its pipes have ended, which is noticed
+ * by calls of the port and by skn_topology_wait. A failure or a
  * stop ends the ports; the topology's own descriptor (skn_topology_fd) and
  * skn_topology_wait say why.
  * SPDX-License-Identifier: Apache-2.0 */

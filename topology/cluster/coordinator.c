@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/abi.h"
 #include "topology/cluster/coordinating.h"
 #include "topology/cluster/party.h"
 
@@ -40,9 +41,9 @@ skn_coordinator_t *
 skn_coordinator_new(const skn_coordinator_options_t *options,
                     skn_error_t *error)
 {
-    if (skn_party_check_bytes(options ? options->struct_bytes : 0,
-                              COORDINATOR_OPTIONS_MIN, "coordinator's options",
-                              error) != SKN_OK)
+    if (skn_abi_check_grown(
+            "the coordinator's options", options ? options->struct_bytes : 0,
+            COORDINATOR_OPTIONS_MIN, sizeof(*options), error) != SKN_OK)
         return NULL;
     skn_coordinator_t *coordinator = calloc(1, sizeof(*coordinator));
     if (!coordinator) {
@@ -197,9 +198,9 @@ skn_coordinator_info(skn_coordinator_t *coordinator,
 {
     skn_status_t status = check(coordinator, "skn_coordinator_info", error);
     if (status == SKN_OK)
-        status = skn_party_check_bytes(info ? info->struct_bytes : 0,
-                                       COORDINATOR_INFO_MIN,
-                                       "coordinator's info", error);
+        status = skn_abi_check_grown(
+            "the coordinator's info", info ? info->struct_bytes : 0,
+            COORDINATOR_INFO_MIN, sizeof(*info), error);
     if (status != SKN_OK)
         return status;
     skn_party_t *party = &coordinator->party;

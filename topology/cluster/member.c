@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/abi.h"
 #include "topology/cluster/participant.h"
 #include "topology/cluster/party.h"
 
@@ -65,9 +66,9 @@ skn_member_new(const skn_member_options_t *options, skn_error_t *error)
     skn_error_t own = { 0 };
     if (!error)
         error = &own;
-    if (skn_party_check_bytes(options ? options->struct_bytes : 0,
-                              MEMBER_OPTIONS_MIN, "member's options",
-                              error) != SKN_OK)
+    if (skn_abi_check_grown(
+            "the member's options", options ? options->struct_bytes : 0,
+            MEMBER_OPTIONS_MIN, sizeof(*options), error) != SKN_OK)
         return NULL;
     skn_member_t *member = calloc(1, sizeof(*member));
     if (!member) {
@@ -237,8 +238,9 @@ skn_member_info(skn_member_t *member, skn_member_info_t *info,
 {
     skn_status_t status = check(member, "skn_member_info", error);
     if (status == SKN_OK)
-        status = skn_party_check_bytes(info ? info->struct_bytes : 0,
-                                       MEMBER_INFO_MIN, "member's info", error);
+        status = skn_abi_check_grown("the member's info",
+                                     info ? info->struct_bytes : 0,
+                                     MEMBER_INFO_MIN, sizeof(*info), error);
     if (status != SKN_OK)
         return status;
     skn_party_t *party = &member->party;

@@ -16,17 +16,6 @@
 
 /* --- init and fini -------------------------------------------------------- */
 
-skn_status_t
-skn_party_check_bytes(uint32_t struct_bytes, size_t least, const char *what,
-                      skn_error_t *error)
-{
-    if (struct_bytes >= least)
-        return SKN_OK;
-    return skn_fail(error, SKN_USAGE,
-                    "struct_bytes of the %s is %u, at least %zu are needed",
-                    what, struct_bytes, least);
-}
-
 static bool
 copy_config(skn_party_t *party, const char *path, const char *const *overrides,
             uint32_t count)

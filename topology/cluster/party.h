@@ -33,11 +33,6 @@ typedef struct skn_party {
     skn_error_t failure; /* valid when the thread is joined */
 } skn_party_t;
 
-/* Checks that the `struct_bytes` of a struct of a host are at least `least`;
- * `what` names the struct. SKN_USAGE. */
-skn_status_t skn_party_check_bytes(uint32_t struct_bytes, size_t least,
-                                   const char *what, skn_error_t *error);
-
 /* Copies the path of a config and its overrides. `noun` must outlive the party.
  * SKN_USAGE, SKN_NO_MEMORY. Call skn_party_fini in any case. */
 skn_status_t skn_party_init(skn_party_t *party, const char *noun,

@@ -93,7 +93,7 @@ skn_reference_print(skn_reference_t reference, const char *kind, FILE *file,
                         "skn_reference_print: there is no reference %d",
                         (int)reference);
     }
-    return status == SKN_OK && ferror(file)
+    return status == SKN_OK && (fflush(file) != 0 || ferror(file))
                ? skn_fail(error, SKN_STORAGE, "writing the reference: %s",
                           strerror(errno))
                : status;

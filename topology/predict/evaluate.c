@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/abi.h"
 #include "actors/course/progress.h"
 #include "actors/course/ranking_metrics.h"
 #include "actors/protocol/data.h"
@@ -252,11 +253,14 @@ read_files(const skn_evaluation_options_t *options, data_files_t *files,
            skn_error_t *error)
 {
     uint32_t count = options ? options->override_count : 0;
-    if (options && options->struct_bytes < EVALUATION_OPTIONS_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the evaluation's options is %u, at "
-                        "least %zu are needed",
-                        options->struct_bytes, EVALUATION_OPTIONS_MIN);
+    skn_status_t status =
+        options
+            ? skn_abi_check_grown("the evaluation's options",
+                                  options->struct_bytes, EVALUATION_OPTIONS_MIN,
+                                  sizeof(*options), error)
+            : SKN_OK;
+    if (status != SKN_OK)
+        return status;
     if (count > 0 && !options->overrides)
         return skn_fail(error, SKN_USAGE, "the overrides are NULL");
     files->problems = skn_problems_new(error);
@@ -283,11 +287,9 @@ skn_predictor_evaluate(const skn_predictor_t *predictor,
         return skn_fail(error, SKN_USAGE, "the %s is NULL",
                         predictor ? "evaluation" : "predictor");
     uint32_t bytes = evaluation->struct_bytes;
-    if (bytes < EVALUATION_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the evaluation is %u, at least %zu "
-                        "are needed",
-                        bytes, EVALUATION_BYTES_MIN);
+    if (skn_abi_check_grown("the evaluation", bytes, EVALUATION_BYTES_MIN,
+                            sizeof(*evaluation), error) != SKN_OK)
+        return SKN_USAGE;
     uint64_t begin_ns = skn_monotonic_ns();
     skn_status_t status = read_files(options, &files, error);
     if (status == SKN_OK)

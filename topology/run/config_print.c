@@ -166,7 +166,7 @@ skn_config_print(skn_config_t *config, skn_config_part_t part, FILE *file,
     skn_status_t status = check_source(config, parts[part].source, error);
     if (status == SKN_OK)
         status = parts[part].print(config, file, error);
-    if (status == SKN_OK && ferror(file))
+    if (status == SKN_OK && (fflush(file) != 0 || ferror(file)))
         status = skn_fail(error, SKN_STORAGE, "writing a part of %s: %s",
                           config->name, strerror(errno));
     return status;

@@ -471,8 +471,8 @@ need_bit(const skn_kind_t *kind, const skn_schema_t *schema)
 static bool
 waits_for_messages(const skn_kind_t *kind)
 {
-    return kind && kind->handlers && kind->handlers[0].schema && !kind->gate &&
-           !kind->produce && !kind->start && !kind->ready &&
+    return kind && !kind->needs && kind->handlers && kind->handlers[0].schema &&
+           !kind->gate && !kind->produce && !kind->start && !kind->ready &&
            !(kind->timers && kind->timers[0].name);
 }
 

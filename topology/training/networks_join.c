@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/checkpoint/checkpoint.h"
+#include "formats/text/abi.h"
 #include "skein/join.h"
 #include "skein/limits.h"
 #include "topology/predict/join.h"
@@ -25,16 +26,16 @@ check_call(const char *into, const char *const *paths, size_t count,
     for (size_t k = 0; k < count; k++)
         if (!paths[k])
             return skn_fail(error, SKN_USAGE, "path %zu is NULL", k);
-    if (options && options->struct_bytes < JOIN_OPTIONS_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the join's options is %u, at least "
-                        "%zu are needed",
-                        options->struct_bytes, JOIN_OPTIONS_MIN);
-    if (joined->struct_bytes < JOINED_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the join's result is %u, at least "
-                        "%zu are needed",
-                        joined->struct_bytes, JOINED_BYTES_MIN);
+    skn_status_t status =
+        options
+            ? skn_abi_check_grown("the join's options", options->struct_bytes,
+                                  JOIN_OPTIONS_MIN, sizeof(*options), error)
+            : SKN_OK;
+    if (status == SKN_OK)
+        status = skn_abi_check_grown("the join's result", joined->struct_bytes,
+                                     JOINED_BYTES_MIN, sizeof(*joined), error);
+    if (status != SKN_OK)
+        return status;
     if (options && options->trees > SKN_RANKER_TREES_MAX)
         return skn_fail(error, SKN_USAGE,
                         "a ranker of %u trees was requested, at most %u "

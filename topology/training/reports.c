@@ -67,7 +67,9 @@ skn_training_reports_print(const char *const *events, size_t count,
         skn_verdict_print(&verdict, json ? "{\"event\":\"verdict\"," : NULL,
                           file);
     }
-    if (status == SKN_OK && ferror(file))
+    /* An error of before belongs to what was written before. */
+    if (status == SKN_OK && node_count > 0 &&
+        (fflush(file) != 0 || ferror(file)))
         status = skn_fail(error, SKN_STORAGE, "writing a report: %s",
                           strerror(errno));
     for (size_t k = 0; k < node_count; k++)

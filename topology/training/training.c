@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
+#include "formats/text/abi.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
 #include "topology/training/networks.h"
@@ -43,11 +44,11 @@ wake(skn_training_t *training)
 static skn_status_t
 check_options(const skn_training_options_t *options, skn_error_t *error)
 {
-    if (options->struct_bytes < OPTIONS_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the training's options is %u, at "
-                        "least %zu are needed",
-                        options->struct_bytes, OPTIONS_BYTES_MIN);
+    skn_status_t status =
+        skn_abi_check_grown("the training's options", options->struct_bytes,
+                            OPTIONS_BYTES_MIN, sizeof(*options), error);
+    if (status != SKN_OK)
+        return status;
     for (uint32_t k = 0; k < options->override_count; k++)
         if (!options->overrides || !options->overrides[k])
             return skn_fail(error, SKN_USAGE, "override %u is NULL", k);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "formats/text/abi.h"
 
 /* The struct of the first version ends with this member. */
 #define INFO_BYTES_MIN                                                         \
@@ -104,11 +105,10 @@ skn_training_info(const skn_training_t *training, skn_training_info_t *info,
         return skn_fail(error, SKN_USAGE, "skn_training_info: the %s is NULL",
                         training ? "info" : "training");
     uint32_t bytes = info->struct_bytes;
-    if (bytes < INFO_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_training_info: struct_bytes is %u, at least %zu "
-                        "are needed",
-                        bytes, INFO_BYTES_MIN);
+    skn_status_t status = skn_abi_check_grown(
+        "the training's info", bytes, INFO_BYTES_MIN, sizeof(*info), error);
+    if (status != SKN_OK)
+        return status;
     if (skn_training_is_elsewhere(training))
         return skn_training_refuse_child("skn_training_info", error);
     begin(own);

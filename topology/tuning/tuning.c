@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "formats/text/abi.h"
 #include "topology/tuning/rounds.h"
 #include "topology/tuning/search.h"
 #include "topology/tuning/tuning_events.h"
@@ -52,11 +53,11 @@ is_metric(const char *name)
 static skn_status_t
 check_options(const skn_tuning_options_t *how, skn_error_t *error)
 {
-    if (how->struct_bytes < TUNING_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the tuning's options is %u, at least "
-                        "%zu are needed",
-                        how->struct_bytes, TUNING_BYTES_MIN);
+    skn_status_t status =
+        skn_abi_check_grown("the tuning's options", how->struct_bytes,
+                            TUNING_BYTES_MIN, sizeof(*how), error);
+    if (status != SKN_OK)
+        return status;
     for (uint32_t k = 0; k < how->override_count; k++)
         if (!how->overrides || !how->overrides[k])
             return skn_fail(error, SKN_USAGE, "override %u is NULL", k);
@@ -351,11 +352,11 @@ skn_tuning_info(const skn_tuning_t *tuning, skn_tuning_info_t *info,
     if (!tuning || !info)
         return skn_fail(error, SKN_USAGE, "skn_tuning_info: the %s is NULL",
                         tuning ? "info" : "tuning");
-    if (info->struct_bytes < TUNING_INFO_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_tuning_info: struct_bytes is %u, at least %zu are "
-                        "needed",
-                        info->struct_bytes, TUNING_INFO_BYTES_MIN);
+    skn_status_t status =
+        skn_abi_check_grown("the tuning's info", info->struct_bytes,
+                            TUNING_INFO_BYTES_MIN, sizeof(*info), error);
+    if (status != SKN_OK)
+        return status;
     if (is_elsewhere(tuning))
         return refuse_child("skn_tuning_info", error);
     uint32_t bytes = info->struct_bytes;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/text/abi.h"
 #include "formats/text/json_text.h"
 #include "topology/idle/idle_apply.h"
 #include "topology/idle/idle_policy.h"
@@ -146,11 +147,11 @@ check_options(const skn_yielding_options_t *options, skn_error_t *error)
     if (!options)
         return skn_fail(error, SKN_USAGE,
                         "skn_yielding_new: the options are NULL");
-    if (options->struct_bytes < YIELDING_BYTES_MIN)
-        return skn_fail(error, SKN_USAGE,
-                        "struct_bytes of the options for yielding is %u, at "
-                        "least %zu are needed",
-                        options->struct_bytes, YIELDING_BYTES_MIN);
+    skn_status_t status =
+        skn_abi_check_grown("the options for yielding", options->struct_bytes,
+                            YIELDING_BYTES_MIN, sizeof(*options), error);
+    if (status != SKN_OK)
+        return status;
     const skn_training_idle_t *idle = options->idle;
     if (!idle)
         return skn_fail(error, SKN_USAGE,

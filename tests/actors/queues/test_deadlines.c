@@ -32,11 +32,11 @@ step_of(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* Keys that share buckets at their start: multiples of a power of two. */
+/* Keys whose lower bits are all the same. */
 static uint64_t
 key_of(uint32_t k)
 {
-    return (uint64_t)k << 40;
+    return (uint64_t)k << 48;
 }
 
 Test(deadlines, the_set_is_that_of_a_list)
@@ -230,4 +230,67 @@ Test(deadlines, a_kind_without_the_hook_sets_none)
     cr_expect_eq(skn_actor_set_deadline(NULL, 1, 2, &error), SKN_USAGE);
     cr_expect_not(skn_actor_clear_deadline(NULL, 1));
     cr_expect_eq(skn_actor_ask(NULL, NULL, 1, 2, &error), SKN_USAGE);
+}
+
+/* --- a question about the clock ------------------------------------------- */
+
+static uint32_t clock_count;
+
+static skn_status_t
+ask_clock(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    (void)state;
+    return skn_actor_ask_clock(actor, 7, wrong);
+}
+
+static skn_status_t
+on_clock(skn_actor_t *actor, void *state, const void *message,
+         skn_error_t *wrong)
+{
+    (void)actor, (void)state, (void)wrong;
+    clock_count += ((const skn_clock_t *)message)->tag == 7;
+    return SKN_OK;
+}
+
+static skn_status_t
+end_at_once(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    (void)state, (void)wrong;
+    skn_actor_finish(actor);
+    return SKN_OK;
+}
+
+static const skn_handler_t last_handlers[] = {
+    { &question_schema, answer, NULL },
+    { &skn_clock_schema, on_clock, NULL },
+    { 0 }
+};
+static const skn_kind_t source =
+    SKN_KIND(.name = "starter", .sends = asks, .produce = end_at_once);
+static const skn_kind_t last =
+    SKN_KIND(.name = "last", .handlers = last_handlers, .sends = answers,
+             .drain = ask_clock);
+static const skn_handler_t sink_handlers[] = { { &answer_schema, on_clock,
+                                                 NULL },
+                                               { 0 } };
+static const skn_kind_t sink =
+    SKN_KIND(.name = "sink", .handlers = sink_handlers);
+
+/* No message wakes it after its hook `drain`. */
+Test(deadlines, a_clock_that_is_asked_for_while_draining_is_answered)
+{
+    static const skn_kind_t *const all[] = { &source, &last, &sink, NULL };
+    static const char text[] = "skein: 1\ntopology:\n  name: t\n  actors:\n"
+                               "    - { name: s, kind: starter }\n"
+                               "    - { name: a, kind: last }\n"
+                               "    - { name: b, kind: sink }\n"
+                               "  pipes:\n"
+                               "    - { from: s, to: a, message: question }\n"
+                               "    - { from: a, to: b, message: answer }\n";
+    skn_topology_t *topology = skn_topology_new(text, "t", all, &error);
+    cr_assert(topology, "%s", error.text);
+    cr_assert_eq(skn_topology_start(topology, NULL, &error), SKN_OK);
+    cr_expect_eq(skn_topology_wait(topology, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(clock_count, 1u);
+    skn_topology_destroy(&topology);
 }

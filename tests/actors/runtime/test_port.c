@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -486,6 +487,29 @@ Test(port, a_stop_ends_the_ports_of_a_host_that_looks_at_nothing_else)
         cr_expect_eq(take(out), 4 * k);
     cr_expect_eq(take(out), UINT64_MAX);
     cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
+/* libzmq itself ends a process that has next to none. */
+Test(port, a_start_without_enough_descriptors_is_refused)
+{
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    uint32_t refused = 0, started = 0;
+    for (limit.rlim_cur = 70; limit.rlim_cur >= 30; limit.rlim_cur--) {
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        topology = skn_topology_new(chain, "t", kinds, &error);
+        cr_assert(topology, "%s", error.text);
+        skn_status_t status = skn_topology_start(topology, NULL, &error);
+        if (status == SKN_OK) {
+            started++;
+        } else {
+            cr_expect_eq(status, SKN_NO_MEMORY, "%d descriptors: %s",
+                         (int)limit.rlim_cur, error.text);
+            refused++;
+        }
+        skn_topology_destroy(&topology);
+    }
+    cr_expect(started > 0 && refused > 0, "%u, %u", started, refused);
 }
 
 Test(port, a_child_made_by_fork_is_told_that_the_port_is_not_its_own)

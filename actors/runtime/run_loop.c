@@ -668,9 +668,10 @@ produce(skn_actor_t *actor)
 static bool
 clocks_to_answer(const skn_actor_t *actor)
 {
-    return actor->links ? actor->clock_asked < actor->clock_count ||
-                              actor->clock_here_count > 0
-                        : actor->clock_count > 0;
+    bool has_some = actor->links ? actor->clock_asked < actor->clock_count ||
+                                       actor->clock_here_count > 0
+                                 : actor->clock_count > 0;
+    return has_some && goes_on(actor) && can_work(actor);
 }
 
 /* Whether there may be more to do before the next wait. */
@@ -694,7 +695,7 @@ do_something(skn_actor_t *actor)
     }
     /* Answers came out of the inbox while work was looked for. */
     bool has_answers = actor->answers.count > 0 && is_alive(actor);
-    return more || has_answers || (clocks_to_answer(actor) && goes_on(actor));
+    return more || has_answers;
 }
 
 void
@@ -719,8 +720,9 @@ skn_actor_run(skn_actor_t *actor)
             break;
         more = do_something(actor) || more;
         advance(actor);
-        /* The hook `drain`, which it calls, may have asked for a clock. */
-        if (!more && !(clocks_to_answer(actor) && goes_on(actor)))
+        /* Handlers may have asked for a clock, and so may the hook `drain`, which
+         * is called as the actor advances. */
+        if (!more && !clocks_to_answer(actor))
             wait_for_parcels(actor);
     }
     if (actor->load)

@@ -50,10 +50,8 @@ make(const skn_point_reader_options_t *options, skn_error_t *error)
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a reader");
         return NULL;
     }
-    size_t bytes = options ? options->struct_bytes : 0;
     if (options)
-        memcpy(&reader->options, options,
-               bytes < sizeof(*options) ? bytes : sizeof(*options));
+        memcpy(&reader->options, options, options->struct_bytes);
     skn_xmc_point_init(&reader->point);
     return reader;
 }

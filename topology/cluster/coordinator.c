@@ -218,7 +218,6 @@ skn_coordinator_info(skn_coordinator_t *coordinator,
     found.leads = party->works;
     found.was_stopped = coordinator->was_stopped;
     (void)pthread_mutex_unlock(&party->queue.mutex);
-    memset(info, 0, bytes);
-    memcpy(info, &found, bytes < sizeof(found) ? bytes : sizeof(found));
+    memcpy(info, &found, bytes);
     return SKN_OK;
 }

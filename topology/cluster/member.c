@@ -258,7 +258,6 @@ skn_member_info(skn_member_t *member, skn_member_info_t *info,
     found.is_connected = party->works && member->is_connected;
     found.generation = party->works ? member->generation : 0;
     (void)pthread_mutex_unlock(&party->queue.mutex);
-    memset(info, 0, bytes);
-    memcpy(info, &found, bytes < sizeof(found) ? bytes : sizeof(found));
+    memcpy(info, &found, bytes);
     return SKN_OK;
 }

@@ -302,7 +302,6 @@ skn_predictor_evaluate(const skn_predictor_t *predictor,
     found.struct_bytes = bytes;
     found.seconds =
         (double)(skn_monotonic_ns() - begin_ns) / (double)SKN_SECOND_NS;
-    memset(evaluation, 0, bytes);
-    memcpy(evaluation, &found, bytes < sizeof(found) ? bytes : sizeof(found));
+    memcpy(evaluation, &found, bytes);
     return SKN_OK;
 }

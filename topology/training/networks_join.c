@@ -114,7 +114,6 @@ skn_networks_join(const char *into, const char *const *paths, size_t count,
     made.ranker_bytes = ranked.bytes;
     made.ranker_seconds = ranked.seconds;
     made.ranker_cpu_seconds = ranked.cpu_seconds;
-    memset(joined, 0, bytes);
-    memcpy(joined, &made, bytes < sizeof(made) ? bytes : sizeof(made));
+    memcpy(joined, &made, bytes);
     return SKN_OK;
 }

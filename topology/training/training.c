@@ -122,9 +122,7 @@ make(const char *name, const skn_training_options_t *options,
         skn_fail(error, SKN_NO_MEMORY, "no memory for a training");
         return NULL;
     }
-    size_t bytes = options->struct_bytes;
-    memcpy(&training->options, options,
-           bytes < sizeof(none) ? bytes : sizeof(none));
+    memcpy(&training->options, options, options->struct_bytes);
     training->info.path = training->info.run_id = "";
     training->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     skn_status_t status =

@@ -115,8 +115,7 @@ skn_training_info(const skn_training_t *training, skn_training_info_t *info,
     found = own->info;
     (void)pthread_mutex_unlock(&own->queue.mutex);
     found.struct_bytes = bytes;
-    memset(info, 0, bytes);
-    memcpy(info, &found, bytes < sizeof(found) ? bytes : sizeof(found));
+    memcpy(info, &found, bytes);
     return SKN_OK;
 }
 

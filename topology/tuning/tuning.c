@@ -155,9 +155,7 @@ static skn_status_t
 fill(skn_tuning_t *tuning, const skn_tuning_options_t *options,
      skn_error_t *error)
 {
-    size_t bytes = options->struct_bytes;
-    memcpy(&tuning->options, options,
-           bytes < sizeof(*options) ? bytes : sizeof(*options));
+    memcpy(&tuning->options, options, options->struct_bytes);
     tuning->info.folder = "";
     tuning->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     skn_status_t status =
@@ -362,7 +360,7 @@ skn_tuning_info(const skn_tuning_t *tuning, skn_tuning_info_t *info,
     uint32_t bytes = info->struct_bytes;
     pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->queue.mutex;
     (void)pthread_mutex_lock(mutex);
-    memcpy(info, &tuning->info, bytes < sizeof(*info) ? bytes : sizeof(*info));
+    memcpy(info, &tuning->info, bytes);
     (void)pthread_mutex_unlock(mutex);
     info->struct_bytes = bytes;
     return SKN_OK;

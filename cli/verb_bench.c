@@ -23,8 +23,8 @@
 #define SAMPLES_MAX 16384
 #define RECEIVERS_MAX 4
 #define BYTES_MAX ((size_t)1 << 20)
-/* What a pipe has that says nothing of its credit, if its messages are small or
- * large. */
+/* The credit of a pipe that does not set it, for small and for large
+ * messages. */
 #define CREDIT_SMALL 256
 #define CREDIT_LARGE 16
 

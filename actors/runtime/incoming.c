@@ -18,7 +18,7 @@
 #define PASS_PARCELS_MAX 64
 /* A pipe with at least this much credit works with one less. `credit` is 2
  * window + 1 in planned topologies, of which 2 window - 1 messages are used. */
-#define LOT_CREDIT_MIN 4
+#define KEPT_CREDIT_MIN 4
 
 static skn_status_t
 give_credit(skn_in_edge_t *edge, skn_error_t *error)
@@ -48,15 +48,15 @@ skn_incoming_owe(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
     return owe_credit(&actor->in_edges[slot], error);
 }
 
-/* What a pipe may owe while its receiver waits. A receiver that waits for
- * messages has handled all that came on a pipe whose messages do not wait for
- * each other, so that its sender has the rest of the credit: a quarter is kept,
- * as returning it would wake the sender for nothing. Elsewhere one message is:
- * an actor of a pipeline runs out of work after every batch. */
+/* The credit that a pipe may owe while its receiver waits. A receiver that
+ * waits for messages has handled all that came on a pipe whose messages do not
+ * wait for each other, so that its sender has the rest of the credit: a quarter
+ * is kept, as returning it would wake the sender for nothing. Elsewhere one
+ * message is: an actor of a pipeline runs out of work after every batch. */
 static uint32_t
 kept_credit(const skn_actor_t *actor, const skn_in_edge_t *edge)
 {
-    if (edge->credit < LOT_CREDIT_MIN)
+    if (edge->credit < KEPT_CREDIT_MIN)
         return 0;
     return skn_collect_waits(edge->pipe->wired->collect) || actor->unsent > 0
                ? 1

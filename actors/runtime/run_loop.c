@@ -720,8 +720,8 @@ skn_actor_run(skn_actor_t *actor)
             break;
         more = do_something(actor) || more;
         advance(actor);
-        /* Handlers may have asked for a clock, and so may the hook `drain`, which
-         * is called as the actor advances. */
+        /* Handlers may have asked for a clock, and so may the hook `drain`,
+         * which is called as the actor advances. */
         if (!more && !clocks_to_answer(actor))
             wait_for_parcels(actor);
     }

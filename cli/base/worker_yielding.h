@@ -27,7 +27,7 @@ typedef struct cli_yielding_options {
 void cli_yielding_options_of(const skn_training_idle_t *idle, bool may_stop,
                              cli_yielding_options_t *options);
 
-/* What a worker leaves to its parent, in memory that they share. */
+/* A worker tells its parent how to give way, in memory that they share. */
 typedef struct cli_yielding_share {
     cli_yielding_options_t options; /* valid if `known` */
     volatile bool known;

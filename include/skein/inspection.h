@@ -51,8 +51,8 @@ typedef struct skn_inspection_info {
     const char *config;  /* the model file with every value, YAML */
     size_t checkpoint_count;
     bool is_damaged; /* a checkpoint is, or the link `best` leads nowhere */
-    /* What is damaged or missing, newest checkpoint first, each a sentence with
-     * a hint (or "") in status SKN_OK. */
+    /* A sentence for each part that is damaged or missing, the newest
+     * checkpoint first, with a hint (or "") in status SKN_OK. */
     size_t warning_count;
     const skn_error_t *warnings;
     /* Why no checkpoint can be read although some should be. NULL: one is

@@ -130,7 +130,7 @@ SKN_API skn_status_t skn_member_info(skn_member_t *member,
                                      skn_member_info_t *info,
                                      skn_error_t *error);
 
-/* What a member writes into the standard input of its worker, `skein node
+/* A member writes numbers into the standard input of its worker, `skein node
  * --lease`: the end of the lease, a uint64_t of nanoseconds of CLOCK_MONOTONIC,
  * or this number: stop at once, and write the salvage. */
 #define SKN_LEASE_BREAK UINT64_MAX

@@ -75,7 +75,8 @@ typedef enum skn_read_kind {
 /* The most points that are read at once: enough to rank them at full speed. */
 #define SKN_READ_POINTS_MAX 256u
 
-/* What was read. Members may be added at the end within one SONAME. */
+/* A point, or another line, that was read. Members may be added at the end
+ * within one SONAME. */
 typedef struct skn_read {
     size_t struct_bytes; /* of the members that this library has */
     skn_read_kind_t kind;

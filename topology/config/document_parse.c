@@ -449,8 +449,8 @@ add_syntax_problems(tree_builder_t *builder, struct fy_diag *diag)
         if (found->type != FYET_ERROR)
             continue;
         count++;
-        /* What is missing at the end of the text is missing after its last
-         * word, and not in lines below it. */
+        /* The end of the text has no place of its own: a bracket that is
+         * missing there is missing after the last word. */
         skn_mark_t mark =
             mark_at(builder, (uint32_t)found->line, (uint32_t)found->column);
         if (mark.line > builder->tail.line)

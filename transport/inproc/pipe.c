@@ -45,10 +45,6 @@
 #define HAPPENS_AFTER(at) ((void)(at))
 #endif
 
-/* `empty`: the last read found nothing. Only then does the descriptor of a
- * socket signal the next parcel: it is edge triggered, and a read that finds
- * nothing arms it (zmq_getsockopt(3), ZMQ_FD). `seen_empty`: the wait has just
- * found that it did not; a read that finds nothing costs two system calls. */
 /* A lot: parcels that one ZeroMQ message carries. Its sender goes on putting
  * parcels into it until it is full, or until the receiver has taken all of them
  * and closes it, so that a receiver that is awake gets many by one message.
@@ -67,6 +63,10 @@ typedef struct skn_lot {
     skn_parcel_t parcel[LOT_PARCELS_MAX];
 } skn_lot_t;
 
+/* `empty`: the last read found nothing. Only then does the descriptor of a
+ * socket signal the next parcel: it is edge triggered, and a read that finds
+ * nothing arms it (zmq_getsockopt(3), ZMQ_FD). `seen_empty`: the wait has just
+ * found that it did not; a read that finds nothing costs two system calls. */
 struct skn_inbox {
     skn_lot_t *lot;       /* NULL: none is being taken */
     uint32_t taken, seen; /* of its parcels */

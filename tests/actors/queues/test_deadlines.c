@@ -92,7 +92,7 @@ SKN_MESSAGE_SCHEMA(outcome, "outcome", 1002, FIELDS_outcome, "what came of it")
 
 static skn_error_t error;
 
-/* Of three questions one has all the time in the world, two have none. */
+/* Every third question has no limit of time; the others have no time. */
 static skn_status_t
 ask(skn_actor_t *actor, void *state, const void *message, skn_error_t *wrong)
 {

@@ -107,7 +107,7 @@ Test(run_labels, stay_if_the_file_cannot_be_read)
     drop(&kept);
 }
 
-/* What a killed process has left is swept, and a run that never saved may be
+/* The files of a killed process are swept, and a run that never saved may be
  * replaced although it has names. */
 Test(run_labels, do_not_keep_a_run_from_being_replaced)
 {

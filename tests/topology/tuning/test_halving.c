@@ -62,7 +62,7 @@ Test(halving, auto_takes_a_place_when_it_is_among_the_best)
         cr_expect_eq(chosen[k], want[k]);
 }
 
-/* What is trained to the end is auto and at least one other. */
+/* Auto and at least one other are trained to the end. */
 Test(halving, auto_is_never_left_alone)
 {
     const skn_halving_t halving = { 3, 2, 2, 1.0 / 3 };

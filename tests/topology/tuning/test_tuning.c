@@ -156,7 +156,7 @@ Test(tuning, it_writes_the_best_config_and_reports_each_trial)
     cr_expect(read_to(tuning, "\"event\":\"forecast\""));
     cr_expect_eq(told("\"event\":\"trial\",\"round\":1,\"candidate\":0"), 1u);
     end_well(&tuning);
-    /* Of three candidates, auto and the best other one are trained longer. */
+    /* Auto and the best of the two others are trained longer. */
     cr_expect_eq(told("\"event\":\"trial\""), 5u, "%s", events);
     cr_expect_eq(told("\"score\":"), 6u, "%s", events);
     cr_expect_eq(told("\"verdict\":\""), 1u);

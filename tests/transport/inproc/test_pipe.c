@@ -321,8 +321,9 @@ Test(pipe, a_wait_ends_at_once_while_a_lot_is_not_empty)
     skn_inbox_close(&inbox);
 }
 
-/* Of a lot with `put` parcels `taken` are taken, then one more look is made if
- * `closes`; the address sanitizer finds what is not freed, or freed twice. */
+/* Puts `put` parcels into a lot and takes `taken` of them, then looks once more
+ * if `closes`; the address sanitizer finds a lot that is not freed, or freed
+ * twice. */
 static void
 end_with_a_lot(int put, int taken, bool closes, bool outlet_first)
 {

@@ -17,6 +17,7 @@
 
 #include "actors/runtime/system_internal.h"
 #include "transport/message/schema.h"
+#include "transport/socket/process_mark.h"
 
 const skn_kind_t skn_port_kind = {
     .struct_bytes = sizeof(skn_kind_t),
@@ -39,7 +40,7 @@ struct skn_port {
     bool is_stopped;        /* finished because the run was asked to stop */
     bool has_told;          /* the host knows that it sends no more */
     bool is_watching;       /* the descriptor is readable when the inbox is */
-    const unsigned char *mark; /* of the process that made it */
+    uint32_t process;       /* that made it, a skn_process_mark */
     bool was_empty;      /* the inbox, behind the message that was taken last */
     bool is_unbound;     /* credit returns when a message arrives */
     uint32_t paid_count; /* the first of `arrived`, whose credit was
@@ -67,7 +68,7 @@ skn_port_new(skn_actor_t *actor, skn_error_t *error)
     port->actor = actor;
     port->descriptor = epoll_create1(EPOLL_CLOEXEC);
     port->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    port->mark = skn_pipes_mark();
+    port->process = skn_process_mark();
     /* The inbox of a port that only sends gets credit, which is news only after
      * a refusal (check_send). */
     port->is_watching = actor->in_edge_count > 0;
@@ -280,17 +281,10 @@ hand_over(skn_port_t *port, const skn_parcel_t *parcel, skn_error_t *error)
     return NULL;
 }
 
-/* Whether the calling process is a child of the one that made the port: its
- * sockets and threads are missing here. */
 static bool
 is_inherited(const skn_port_t *port, const char *call, skn_error_t *error)
 {
-    if (!port->mark || *port->mark)
-        return false;
-    skn_fail(error, SKN_USAGE,
-             "%s: the port belongs to the process that made this one by fork()",
-             call);
-    return true;
+    return skn_process_check(port->process, call, "the port", error) != SKN_OK;
 }
 
 /* --- for the host --------------------------------------------------------- */

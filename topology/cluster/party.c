@@ -12,6 +12,7 @@
 #include "formats/text/json_write.h"
 #include "topology/cluster/coordinating.h"
 #include "topology/config/problems.h"
+#include "transport/socket/process_mark.h"
 #include "transport/socket/thread_start.h"
 
 /* --- init and fini -------------------------------------------------------- */
@@ -39,7 +40,7 @@ skn_party_init(skn_party_t *party, const char *noun, const char *path,
                skn_error_t *error)
 {
     party->noun = noun;
-    party->process = getpid();
+    party->process = skn_process_mark();
     party->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     skn_status_t status = skn_line_queue_init(&party->queue, noun, error);
     if (status == SKN_OK && party->orders < 0)
@@ -77,12 +78,7 @@ skn_party_check(const skn_party_t *party, const char *noun,
 {
     if (!party)
         return skn_fail(error, SKN_USAGE, "%s: %s is NULL", function, noun);
-    if (party->process != getpid())
-        return skn_fail(error, SKN_USAGE,
-                        "%s: %s belongs to the process that made it, and this "
-                        "one is a child made by fork()",
-                        function, noun);
-    return SKN_OK;
+    return skn_process_check(party->process, function, noun, error);
 }
 
 /* --- orders and events ---------------------------------------------------- */

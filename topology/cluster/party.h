@@ -22,7 +22,7 @@ typedef struct skn_party {
     const char *noun; /* "the coordinator", in messages */
     char *path, **overrides;
     uint32_t override_count;
-    pid_t process; /* that made it */
+    uint32_t process; /* that made it, a skn_process_mark */
     int orders;
     skn_line_queue_t queue; /* its mutex guards what both threads use */
     bool works;             /* it has started, and has not ended */

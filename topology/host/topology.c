@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/text/abi.h"
 #include "actors/kinds/builtin.h"
@@ -15,6 +14,7 @@
 #include "topology/host/host.h"
 #include "topology/host/measure.h"
 #include "topology/host/verdict.h"
+#include "transport/socket/process_mark.h"
 
 /* The atomic fields are for skn_topology_stop and _abort, which another thread
  * or a signal handler may call at any time. */
@@ -22,7 +22,7 @@ struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
     atomic_bool stopped, aborted;
-    atomic_int process; /* runs the threads; 0 before start */
+    atomic_uint process; /* runs the threads, a skn_process_mark; 0 before */
     skn_measure_t measure;
     uint64_t prepare_ns;
     skn_actor_info_t actor; /* lent to the host */
@@ -36,8 +36,9 @@ struct skn_topology {
 static bool
 is_out_of_reach(const skn_topology_t *topology)
 {
-    int process = atomic_load(&topology->process);
-    return process != 0 && (process != getpid() || skn_systems_have_ended());
+    uint32_t process = atomic_load(&topology->process);
+    return skn_process_is_other(process) ||
+           (process != 0 && skn_systems_have_ended());
 }
 
 /* The system that `call` applies to; NULL and a filled `error`. */
@@ -55,13 +56,9 @@ system_of(const skn_topology_t *topology, const char *call, skn_error_t *error)
                  call);
         return NULL;
     }
-    if (is_out_of_reach(topology)) {
-        skn_fail(error, SKN_USAGE,
-                 "%s: the topology runs in process %d, of which this one is a "
-                 "child made by fork()",
-                 call, atomic_load(&topology->process));
+    if (skn_process_check(atomic_load(&topology->process), call, "the topology",
+                          error) != SKN_OK)
         return NULL;
-    }
     skn_system_t *system = atomic_load(&topology->system);
     if (!system)
         skn_fail(error, SKN_UNAVAILABLE, "the topology is not started");
@@ -209,7 +206,7 @@ skn_topology_destroy(skn_topology_t **topology)
 static void
 publish(skn_topology_t *topology, skn_system_t *system)
 {
-    atomic_store(&topology->process, getpid());
+    atomic_store(&topology->process, skn_process_mark());
     atomic_store(&topology->system, system);
     if (atomic_load(&topology->stopped))
         skn_system_stop(system);

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "topology/predict/batcher_internal.h"
 #include "topology/predict/points_clean.h"
+#include "transport/socket/process_mark.h"
 
 _Static_assert(SKN_BATCHER_POINTS_MAX == SKN_NETWORK_POINTS_MAX,
                "a full batch is one pass of the network");
@@ -70,7 +70,7 @@ skn_batcher_new(skn_predictor_slot_t *slot, uint32_t points, uint32_t wait_us,
     batcher->slot = slot;
     batcher->points_max = points;
     batcher->wait_ns = (uint64_t)wait_us * 1000;
-    batcher->process = getpid();
+    batcher->process = skn_process_mark();
     (void)pthread_mutex_init(&batcher->lock, NULL);
     (void)pthread_cond_init(&batcher->left, NULL);
     return batcher;
@@ -310,13 +310,6 @@ can_join(const skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
            points->offset[points->count] <= CALL_FEATURES_MAX;
 }
 
-/* A child made by fork() has the batcher and none of the threads in it. */
-static bool
-is_elsewhere(const skn_batcher_t *batcher)
-{
-    return batcher->process != getpid();
-}
-
 skn_status_t
 skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
                  uint32_t *label, float *score, skn_error_t *error)
@@ -324,11 +317,9 @@ skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
     if (!batcher)
         return skn_fail(error, SKN_USAGE,
                         "skn_batcher_best: the batcher is NULL");
-    if (is_elsewhere(batcher))
-        return skn_fail(error, SKN_USAGE,
-                        "skn_batcher_best: the batcher belongs to process %d, "
-                        "of which this one is a child made by fork()",
-                        (int)batcher->process);
+    if (skn_process_check(batcher->process, "skn_batcher_best", "the batcher",
+                          error) != SKN_OK)
+        return SKN_USAGE;
     skn_predictor_slot_t *slot = batcher->slot;
     skn_predict_call_t call = {
         .points = points, .k = k, .label = label, .score = score, .error = error
@@ -361,7 +352,7 @@ skn_batcher_destroy(skn_batcher_t **batcher)
     if (!own)
         return;
     *batcher = NULL;
-    if (!is_elsewhere(own)) {
+    if (!skn_process_is_other(own->process)) {
         (void)pthread_mutex_lock(&own->lock);
         if (own->forming.first)
             start_other(own, own->forming.first);

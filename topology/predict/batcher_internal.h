@@ -22,7 +22,7 @@ struct skn_batcher {
     skn_predictor_slot_t *slot;
     size_t points_max;
     uint64_t wait_ns;
-    pid_t process; /* that made it */
+    uint32_t process; /* that made it, a skn_process_mark */
     pthread_mutex_t lock;
     pthread_cond_t left;         /* the last call has returned */
     skn_predict_batch_t forming; /* waits for more calls */

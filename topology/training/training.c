@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/text/abi.h"
 #include "topology/training/ensemble.h"
@@ -297,7 +298,7 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
                         "skn_training_start: the training is NULL");
     if (training->started)
         return skn_fail(error, SKN_USAGE, "the training was started already");
-    atomic_store(&training->process, getpid());
+    atomic_store(&training->process, skn_process_mark());
     int refused =
         skn_thread_start(&training->thread, NULL, thread_main, training);
     if (refused != 0)

@@ -11,12 +11,12 @@
 #define TOPOLOGY_TRAINING_TRAINING_INTERNAL_H
 
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "formats/checkpoint/manifest.h"
 #include "skein/training.h"
 #include "topology/run/model_run.h"
 #include "topology/training/line_queue.h"
+#include "transport/socket/process_mark.h"
 
 /* One run of a topology: of the whole training, or of one of its networks. */
 typedef struct skn_network_run {
@@ -63,7 +63,7 @@ struct skn_training {
 
     pthread_t thread;
     bool started, joined;
-    atomic_int process; /* that has the thread; 0 before the start */
+    atomic_uint process; /* has the thread, a skn_process_mark; 0 before */
 };
 
 /* Whether this process is a child, made by fork(), of the one that has the
@@ -71,8 +71,7 @@ struct skn_training {
 static inline bool
 skn_training_is_elsewhere(const skn_training_t *training)
 {
-    int process = atomic_load(&training->process);
-    return process != 0 && process != getpid();
+    return skn_process_is_other(atomic_load(&training->process));
 }
 
 static inline skn_status_t

@@ -21,6 +21,7 @@
 #include "topology/tuning/rounds.h"
 #include "topology/tuning/search.h"
 #include "topology/tuning/tuning_events.h"
+#include "transport/socket/process_mark.h"
 #include "transport/socket/thread_start.h"
 
 /* The structs of the first version end with these members. */
@@ -205,8 +206,7 @@ skn_tuning_new(const skn_tuning_options_t *options, skn_error_t *error)
 static bool
 is_elsewhere(const skn_tuning_t *tuning)
 {
-    int process = atomic_load(&tuning->process);
-    return process != 0 && process != getpid();
+    return skn_process_is_other(atomic_load(&tuning->process));
 }
 
 static skn_status_t
@@ -279,7 +279,7 @@ skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
                         "skn_tuning_start: the tuning is NULL");
     if (tuning->started)
         return skn_fail(error, SKN_USAGE, "the tuning was started already");
-    atomic_store(&tuning->process, getpid());
+    atomic_store(&tuning->process, skn_process_mark());
     int refused = skn_thread_start(&tuning->thread, NULL, thread_main, tuning);
     if (refused != 0)
         return skn_fail(error, SKN_NO_MEMORY,

@@ -55,7 +55,7 @@ struct skn_tuning {
 
     pthread_t thread;
     bool started, joined;
-    atomic_int process; /* that has the thread; 0 before the start */
+    atomic_uint process; /* has the thread, a skn_process_mark; 0 before */
 };
 
 #endif

@@ -22,6 +22,7 @@
 #define ZSOCK_NOCHECK
 #include <czmq.h>
 
+#include "transport/socket/process_mark.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
 
@@ -138,26 +139,6 @@ stop_at_exit(void)
             (void)pause();
 }
 
-static unsigned char *process_mark;
-
-const unsigned char *
-skn_pipes_mark(void)
-{
-    return process_mark;
-}
-
-static void
-make_mark(void)
-{
-    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    process_mark = NULL;
-    if (page == MAP_FAILED || madvise(page, 1, MADV_WIPEONFORK) != 0)
-        return;
-    process_mark = page;
-    *process_mark = 1;
-}
-
 /* Sets CZMQ up once in a process. A child that fork() made starts with another
  * CZMQ, which has forgotten its settings. */
 static void *
@@ -165,18 +146,16 @@ context_of_process(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const int signals[] = { SIGINT, SIGTERM };
-    static pid_t process;
+    static uint32_t process;
     static bool has_handler;
     struct sigaction before[2], after;
     struct rlimit limit;
     (void)pthread_mutex_lock(&lock);
-    bool is_first = process != getpid();
+    bool is_first = process != skn_process_mark();
     for (size_t k = 0; is_first && k < 2; k++)
         (void)sigaction(signals[k], NULL, &before[k]);
-    if (is_first) {
-        make_mark();
+    if (is_first)
         zsys_handler_set(NULL);
-    }
     void *context = zsys_init();
     if (!has_handler)
         has_handler = atexit(on_exit_of_process) == 0;
@@ -192,7 +171,7 @@ context_of_process(void)
             limit.rlim_cur < SOCKETS_MAX ? (int)limit.rlim_cur : SOCKETS_MAX;
         if (most > zmq_ctx_get(context, ZMQ_MAX_SOCKETS))
             (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most);
-        process = getpid();
+        process = skn_process_mark();
         atomic_store(&socket_count, 0);
     }
     (void)pthread_mutex_unlock(&lock);

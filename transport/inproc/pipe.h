@@ -43,11 +43,6 @@ skn_status_t skn_pipes_reserve(uint32_t count, skn_error_t *error);
  * touched any more, and all threads but the one that exits have stopped. */
 bool skn_pipes_have_ended(void);
 
-/* A byte that is 1 in this process and 0 in a child that fork() makes, in which
- * sockets of before must not be used; NULL if the system has no such memory.
- * After skn_pipes_reserve. */
-const unsigned char *skn_pipes_mark(void);
-
 /* Binds `address` (inproc://...). Freed by skn_inbox_close. */
 skn_inbox_t *skn_inbox_open(const char *address, skn_error_t *error);
 /* Parcels that were not taken are lost: take them first. Sets *inbox to

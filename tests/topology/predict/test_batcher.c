@@ -454,7 +454,7 @@ Test(batcher, a_child_made_by_fork_is_refused, .init = set_up,
         static ask_t own = { .count = 1, .k = 1 };
         (void)ask(&own);
         bool is_refused = own.status == SKN_USAGE &&
-                          strstr(own.error.text, "a child made by fork()");
+                          strstr(own.error.text, "made this one by fork()");
         skn_batcher_destroy(&batcher); /* waits for no call */
         _exit(is_refused && !batcher ? 0 : 1);
     }

@@ -10,6 +10,7 @@
 #include "cli/base/read_config.h"
 #include "cli/base/process.h"
 #include "cli/base/verbs.h"
+#include "formats/text/system_error.h"
 
 extern char **environ;
 
@@ -22,10 +23,8 @@ start_graphviz(pid_t *child, int *pipe_end, skn_error_t *error)
     posix_spawn_file_actions_t actions;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "cannot create a pipe to "
-                        "graphviz: %s",
-                        strerror(errno));
+        return skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                             "cannot create a pipe to graphviz");
     int code = posix_spawn_file_actions_init(&actions);
     if (code == 0)
         code =

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/base/verbs.h"
+#include "formats/text/system_error.h"
 #include "skein/limits.h"
 #include "skein/version.h"
 
@@ -145,16 +146,15 @@ write_page(const char *folder, const cli_verb_t *verb, skn_error_t *error)
                    verb ? "-" : "", verb ? verb->name : "");
     FILE *file = fopen(path, "we");
     if (!file)
-        return skn_fail(error, SKN_CANNOT_CREATE, "%.400s: %s", path,
-                        strerror(errno));
+        return skn_fail_code(error, SKN_CANNOT_CREATE, errno, NULL, "%.400s",
+                             path);
     if (verb)
         print_verb(verb, file);
     else
         print_all(file);
     bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed)
-        return skn_fail(error, SKN_STORAGE, "%.400s: %s", path,
-                        strerror(errno));
+        return skn_fail_code(error, SKN_STORAGE, errno, NULL, "%.400s", path);
     return SKN_OK;
 }
 

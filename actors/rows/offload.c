@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "formats/folder/folder.h"
+#include "formats/text/system_error.h"
 
 #define ZERO_BYTES ((size_t)1 << 20)
 
@@ -53,8 +54,7 @@ skn_offload_examine(const char *folder, skn_offload_disk_t *disk,
     if (status != SKN_OK)
         return status;
     if (statfs(found, &facts) != 0)
-        return skn_fail(error, skn_errno_status(errno, SKN_STORAGE), "%s: %s",
-                        found, strerror(errno));
+        return skn_fail_code(error, SKN_STORAGE, errno, NULL, "%s", found);
     disk->memory = facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC;
     disk->room_bytes = (uint64_t)facts.f_bavail * (uint64_t)facts.f_bsize;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
@@ -110,9 +110,9 @@ reserve(int file, const char *folder, size_t bytes, skn_error_t *error)
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             return write_zeros(file, folder, bytes, error);
         if (errno != EINTR)
-            return skn_fail(error, skn_errno_status(errno, SKN_STORAGE),
-                            "%s: cannot reserve %zu MiB for the optimizer: %s",
-                            folder, bytes >> 20, strerror(errno));
+            return skn_fail_code(error, SKN_STORAGE, errno, NULL,
+                                 "%s: cannot reserve %zu MiB for the optimizer",
+                                 folder, bytes >> 20);
     }
     return SKN_OK;
 }
@@ -128,9 +128,9 @@ skn_offload_open(skn_offload_t *offload, const char *folder, size_t bytes,
         return status;
     int file = open_nameless(found);
     if (file < 0)
-        return skn_fail(error, skn_errno_status(errno, SKN_CANNOT_CREATE),
-                        "%s: cannot create a file for the optimizer: %s", found,
-                        strerror(errno));
+        return skn_fail_code(error, SKN_CANNOT_CREATE, errno, NULL,
+                             "%s: cannot create a file for the optimizer",
+                             found);
     status = reserve(file, found, bytes, error);
     if (status == SKN_OK) {
         void *map =

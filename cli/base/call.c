@@ -10,6 +10,7 @@
 
 #include "cli/base/process.h"
 #include "cli/base/verb.h"
+#include "formats/folder/folder.h"
 #include "formats/text/text.h"
 #include "skein/config.h"
 
@@ -264,38 +265,12 @@ terminal_is_gone(void)
            tcgetattr(STDOUT_FILENO, &modes) != 0 && errno == EIO;
 }
 
-/* The remedy for an error of writing; NULL: there is none. */
-static const char *
-remedy(int code)
-{
-    return code == ENOSPC || code == EDQUOT
-               ? "free some space, or choose another disk"
-           : code == EFBIG ? "raise the limit on file sizes (ulimit -f)"
-                           : NULL;
-}
-
-/* Whether all of standard output was written. */
-static skn_status_t
-flush_output(skn_error_t *error)
-{
-    int before = errno;
-    bool flushed = fflush(stdout) == 0;
-    if (flushed && !ferror(stdout))
-        return SKN_OK;
-    /* An earlier call may have failed long ago: its reason may be lost. */
-    int code = flushed ? before : errno;
-    bool known = !flushed || remedy(code);
-    const char *hint = known ? remedy(code) : "is the disk full?";
-    (void)skn_fail(error, SKN_STORAGE, "standard output: %s",
-                   known ? strerror(code) : "not everything could be written");
-    return hint ? skn_fail_hint(error, SKN_STORAGE, "%s", hint) : SKN_STORAGE;
-}
-
 int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    if (flush_output(&error) == SKN_OK || code != 0)
+    if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
+        code != 0)
         return code; /* the first error was reported */
     if (cli_output_unread())
         return cli_output_end_unread();

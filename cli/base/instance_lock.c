@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/text/system_error.h"
 #include "skein/limits.h"
 
 /* The time to wait for the lock, and between two attempts: a process that was
@@ -71,11 +72,8 @@ cli_instance_lock(const char *folder, const char *name, const char *hint,
         path[bytes] = '\0';
     }
     if (file < 0)
-        return skn_fail(error,
-                        errno == EACCES || errno == EPERM || errno == EROFS
-                            ? SKN_NO_PERMISSION
-                            : SKN_CANNOT_CREATE,
-                        "cannot lock %s: %s", path, strerror(errno));
+        return skn_fail_code(error, SKN_CANNOT_CREATE, errno, NULL,
+                             "cannot lock %s", path);
     if (take(file)) {
         bool written = ftruncate(file, 0) == 0 &&
                        dprintf(file, "%ld\n", (long)getpid()) > 0;

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/process.h"
 
+#include "formats/text/system_error.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <poll.h>
@@ -59,8 +61,8 @@ cli_remove_tree(const char *path, skn_error_t *error)
         failed = errno;
     return failed == 0 || failed == ENOENT
                ? SKN_OK
-               : skn_fail(error, SKN_STORAGE, "cannot remove %s: %s", path,
-                          strerror(failed));
+               : skn_fail_code(error, SKN_STORAGE, failed, NULL,
+                               "cannot remove %s", path);
 }
 
 uint32_t

@@ -14,6 +14,7 @@
 
 #include "cli/base/bar.h"
 #include "cli/base/process.h"
+#include "formats/text/system_error.h"
 #include "transport/socket/clock.h"
 
 /* GNU timeout sends its signal to the process and, 0.1 ms later, to its group:
@@ -64,9 +65,8 @@ cli_stop_open(cli_stop_t *stop, skn_error_t *error)
     stop->descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return stop->descriptor >= 0
                ? SKN_OK
-               : skn_fail(error, SKN_UNAVAILABLE,
-                          "cannot create a signal descriptor: %s",
-                          strerror(errno));
+               : skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                               "cannot create a signal descriptor");
 }
 
 void

@@ -12,6 +12,7 @@
 
 #include "cli/up/up.h"
 #include "cli/base/process.h"
+#include "formats/text/system_error.h"
 #include "skein/member.h"
 
 /* Holds a loopback port until the run is over; 0: none is free.
@@ -36,9 +37,8 @@ hold_port(cli_up_local_t *local, skn_error_t *error)
         bind(number, (struct sockaddr *)&address, sizeof(address)) == 0 &&
         getsockname(number, (struct sockaddr *)&address, &bytes) == 0)
         return ntohs(address.sin_port);
-    (void)skn_fail(error, SKN_UNAVAILABLE,
-                   "no free loopback port for a node of this machine: %s",
-                   strerror(errno));
+    (void)skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                        "no free loopback port for a node of this machine");
     return 0;
 }
 
@@ -150,10 +150,11 @@ cli_up_local_open(cli_up_local_t *local, uint32_t count, skn_error_t *error)
                    base);
     if (!mkdtemp(local->folder)) { /* mode 0700 */
         local->folder[0] = '\0';
-        return skn_fail(error, SKN_CANNOT_CREATE,
-                        "cannot create a folder for the keys of the nodes in "
-                        "%s: %s",
-                        base, strerror(errno));
+        return skn_fail_code(
+            error, SKN_CANNOT_CREATE, errno, NULL,
+            "cannot create a folder for the keys of the nodes in "
+            "%s",
+            base);
     }
     return write_nodes(local, cli_unit_count(), error);
 }

@@ -11,6 +11,7 @@
 #include "cli/base/process.h"
 #include "cli/up/up.h"
 #include "formats/text/json_text.h"
+#include "formats/text/system_error.h"
 
 /* Whether an upgrade has replaced our own program's file while we run. Running
  * processes keep the old one, and so do those that they start. */
@@ -61,10 +62,8 @@ open_stream(cli_up_stream_t *stream, int *theirs, skn_error_t *error)
     if (!stream->text)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "cannot create a pipe for a "
-                        "node: %s",
-                        strerror(errno));
+        return skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                             "cannot create a pipe for a node");
     stream->descriptor = ends[0];
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     *theirs = ends[1];
@@ -80,10 +79,8 @@ cli_up_start(cli_up_node_t *node, char *const *arguments, skn_error_t *error)
     if (status == SKN_OK)
         status = open_stream(&node->err, &errors, error);
     if (status == SKN_OK && pipe2(input, O_CLOEXEC) != 0)
-        status = skn_fail(error, SKN_UNAVAILABLE,
-                          "cannot create a pipe for a "
-                          "node: %s",
-                          strerror(errno));
+        status = skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                               "cannot create a pipe for a node");
     if (status == SKN_OK) {
         node->leash = input[1];
         node->process = fork();

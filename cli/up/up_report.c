@@ -10,6 +10,7 @@
 #include "cli/base/process.h"
 #include "cli/base/trace_events.h"
 #include "formats/text/json_text.h"
+#include "formats/text/system_error.h"
 #include "skein/training.h"
 
 skn_status_t
@@ -26,10 +27,9 @@ cli_up_report_open(cli_up_report_t *report, const cli_call_t *call,
         return SKN_OK;
     report->trace = fopen(path, "we");
     if (!report->trace)
-        return skn_fail_hint(
-            error,
-            skn_fail(error, SKN_CANNOT_CREATE, "%s: %s", path, strerror(errno)),
-            "choose a file for the trace that you may write to");
+        return skn_fail_code(
+            error, SKN_CANNOT_CREATE, errno,
+            "choose a file for the trace that you may write to", "%s", path);
     (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n",
                 report->trace);
     return SKN_OK;

@@ -15,6 +15,7 @@
 
 #include "formats/folder/folder.h"
 #include "formats/text/paths.h"
+#include "formats/text/system_error.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,9 +128,8 @@ skn_checkpoint_look_beside(skn_checkpoint_t *checkpoint, skn_error_t *error)
     skn_status_t status = find_shared(checkpoint, &shared, error);
     char *top = shared ? realpath(checkpoint->path, NULL) : NULL;
     if (shared && !top)
-        status =
-            pass_over(skn_fail(error, skn_errno_status(errno, SKN_OK), "%s: %s",
-                               checkpoint->path, strerror(errno)));
+        status = pass_over(
+            skn_fail_code(error, SKN_OK, errno, NULL, "%s", checkpoint->path));
     const char *name = top ? cut_last(top) : NULL;
     const char *run = name ? cut_last(top) : NULL;
     if (run && skn_batch_name_parse(name, &id.batch, &id.generation)) {

@@ -6,6 +6,7 @@
 
 #include "formats/folder/folder.h"
 #include "formats/text/paths.h"
+#include "formats/text/system_error.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -126,8 +127,7 @@ skn_node_folders_beside(const char *run_path, skn_node_folders_t *parts,
     skn_status_t status = take_id(run_path, parts, error ? error : &own);
     char *top = status == SKN_OK ? realpath(run_path, NULL) : NULL;
     if (status == SKN_OK && !top)
-        return skn_fail(error, errno == ENOMEM ? SKN_NO_MEMORY : SKN_NO_INPUT,
-                        "%s: %s", run_path, strerror(errno));
+        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL, "%s", run_path);
     char *slash = top ? strrchr(top, '/') : NULL;
     if (slash)
         slash[slash == top] = '\0';

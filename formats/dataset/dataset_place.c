@@ -21,6 +21,7 @@
 #include <xxhash.h>
 
 #include "formats/dataset/stream.h"
+#include "formats/text/system_error.h"
 
 /* Bytes of the source's name, in the shared folder: the hash makes it
  * unique. */
@@ -105,7 +106,7 @@ skn_dataset_places_fini(skn_dataset_places_t *places)
 static bool
 is_of_the_place(int why)
 {
-    return why != EMFILE && why != ENFILE && why != ENOMEM;
+    return skn_errno_status(why, SKN_OK) != SKN_NO_MEMORY;
 }
 
 /* Whether a cache may replace `place`, which the user named: a typing mistake
@@ -118,9 +119,9 @@ replace_check(const char *place, skn_error_t *error)
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return SKN_OK; /* creating it will report more */
     if (fd < 0)
-        return skn_fail(error, SKN_NO_PERMISSION,
-                        "%s: cannot be read, so it is not overwritten: %s",
-                        skn_stream_name_shown(place), strerror(errno));
+        return skn_fail_code(error, SKN_NO_PERMISSION, errno, NULL,
+                             "%s: cannot be read, so it is not overwritten",
+                             skn_stream_name_shown(place));
     ssize_t got = read(fd, magic, sizeof(magic));
     (void)close(fd);
     if (got == 0 || (got == (ssize_t)sizeof(magic) &&
@@ -193,9 +194,11 @@ skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
                         const char *verb, int why, skn_error_t *error)
 {
     temp->unwritable = is_of_the_place(why);
-    (void)skn_fail(error, status, "%s: the cache cannot be %s: %s",
-                   skn_stream_name_shown(temp->final), verb, strerror(why));
-    (void)say_remedy(temp, why, error);
+    status =
+        skn_fail_code(error, status, why, NULL, "%s: the cache cannot be %s",
+                      skn_stream_name_shown(temp->final), verb);
+    if (temp->unwritable)
+        (void)say_remedy(temp, why, error);
     return status;
 }
 
@@ -238,10 +241,8 @@ skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
     int why = errno;
     free(temp->path);
     temp->path = NULL;
-    return skn_dataset_temp_refuse(
-        temp,
-        why == EACCES || why == EPERM ? SKN_NO_PERMISSION : SKN_CANNOT_CREATE,
-        "created", why, error);
+    return skn_dataset_temp_refuse(temp, SKN_CANNOT_CREATE, "created", why,
+                                   error);
 }
 
 skn_status_t

@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/stream.h"
 
+#include "formats/text/system_error.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,9 +113,9 @@ input_fill(skn_stream_t *stream, skn_error_t *error)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return skn_fail(error, SKN_STORAGE, "%s: cannot be read: %s",
-                            skn_stream_name_shown(stream->name),
-                            strerror(errno));
+            return skn_fail_code(error, SKN_STORAGE, errno, NULL,
+                                 "%s: cannot be read",
+                                 skn_stream_name_shown(stream->name));
         stream->source_ended = got == 0;
         /* A pipe may deliver one byte at a time, and the magic number has four.
          * But a sender of a single empty line waits for its answer. */
@@ -183,8 +185,8 @@ file_open(skn_stream_t *stream, const char *path, skn_error_t *error)
                                       "%s: no permission to read it", shown),
                              "chmod it, or run as its owner");
     if (stream->fd < 0)
-        return skn_fail(error, SKN_NO_INPUT, "%s: cannot be opened: %s", shown,
-                        strerror(errno));
+        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL,
+                             "%s: cannot be opened", shown);
     struct stat source;
     skn_status_t status = skn_stream_stat(stream, &source, error);
     if (status == SKN_OK && S_ISDIR(source.st_mode))
@@ -394,7 +396,8 @@ skn_stream_stat(const skn_stream_t *stream, struct stat *source,
 {
     memset(source, 0, sizeof(*source));
     if (stream->fd >= 0 && fstat(stream->fd, source) != 0)
-        return skn_fail(error, SKN_STORAGE, "%s: cannot be examined: %s",
-                        skn_stream_name_shown(stream->name), strerror(errno));
+        return skn_fail_code(error, SKN_STORAGE, errno, NULL,
+                             "%s: cannot be examined",
+                             skn_stream_name_shown(stream->name));
     return SKN_OK;
 }

@@ -1,10 +1,12 @@
 /* folder.c - creates, reads and replaces files below an open folder.
  *
- * This file owns: which errno becomes which status; whole reads and writes. The
- * state after a crash is as in T. S. Pillai et al. 2014, "All File Systems Are
- * Not Created Equal": sync the file, rename, sync the folder.
+ * This file owns: whole reads and writes. The state after a crash is as in
+ * T. S. Pillai et al. 2014, "All File Systems Are Not Created Equal": sync the
+ * file, rename, sync the folder.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/folder/folder.h"
+
+#include "formats/text/system_error.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,23 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-skn_status_t
-skn_errno_status(int code, skn_status_t otherwise)
-{
-    switch (code) {
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return SKN_NO_PERMISSION;
-    case ENOMEM: /* a lack of resources here does not depend on the file */
-    case EMFILE:
-    case ENFILE:
-        return SKN_NO_MEMORY;
-    default:
-        return otherwise;
-    }
-}
-
 static skn_status_t
 fail_length(size_t length, skn_error_t *error)
 {
@@ -43,32 +28,6 @@ fail_length(size_t length, skn_error_t *error)
                                    "allowed",
                                    length, PATH_MAX - 1);
     return skn_fail_hint(error, status, "choose another folder");
-}
-
-/* The remedy for `code`; NULL: there is none. */
-static const char *
-remedy(int code)
-{
-    switch (code) {
-    case ENOSPC:
-    case EDQUOT:
-        return "free some space, or choose another disk";
-    case EFBIG:
-        return "raise the limit on file sizes (ulimit -f)";
-    case ENAMETOOLONG:
-        return "choose shorter names";
-    default:
-        return NULL;
-    }
-}
-
-/* Adds the remedy for `code`, or else `otherwise`, which may be NULL. */
-static skn_status_t
-hint_at(int code, skn_status_t status, const char *otherwise,
-        skn_error_t *error)
-{
-    const char *hint = remedy(code) ? remedy(code) : otherwise;
-    return hint ? skn_fail_hint(error, status, "%s", hint) : status;
 }
 
 skn_status_t
@@ -80,22 +39,19 @@ skn_file_finish(FILE *file, const char *what, skn_error_t *error)
         return SKN_OK;
     /* An earlier call may have failed long ago: its reason may be lost. */
     int code = flushed ? before : errno;
-    bool known = !flushed || remedy(code);
-    (void)skn_fail(error, SKN_STORAGE, "%s: %s", what,
-                   known ? strerror(code) : "not everything could be written");
-    return hint_at(code, SKN_STORAGE, known ? NULL : "is the disk full?",
-                   error);
+    if (!flushed || skn_errno_remedy(code, NULL))
+        return skn_fail_code(error, SKN_STORAGE, code, NULL, "%s", what);
+    (void)skn_fail(error, SKN_STORAGE, "%s: not everything could be written",
+                   what);
+    return skn_fail_hint(error, SKN_STORAGE, "is the disk full?");
 }
 
 skn_status_t
 skn_fail_errno(skn_error_t *error, skn_status_t otherwise, const char *path,
                const char *name, const char *what)
 {
-    int code = errno;
-    skn_status_t status =
-        skn_fail(error, skn_errno_status(code, otherwise), "%s%s%s: %s: %s",
-                 path, name ? "/" : "", name ? name : "", what, strerror(code));
-    return hint_at(code, status, NULL, error);
+    return skn_fail_code(error, otherwise, errno, NULL, "%s%s%s: %s", path,
+                         name ? "/" : "", name ? name : "", what);
 }
 
 bool
@@ -152,26 +108,23 @@ fail_at(const char *path, const char *part, skn_error_t *error)
 {
     struct stat facts;
     int code = errno;
-    skn_status_t status;
     if (stat(part, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-        status =
-            skn_fail(error, SKN_CANNOT_CREATE,
-                     "%s: cannot create the folder: %s is a file", path, part);
-        return skn_fail_hint(error, status,
+        (void)skn_fail(error, SKN_CANNOT_CREATE,
+                       "%s: cannot create the folder: %s is a file", path,
+                       part);
+        return skn_fail_hint(error, SKN_CANNOT_CREATE,
                              "choose another path, or move that file away");
     }
     bool whole = strcmp(path, part) == 0;
     if (whole && (code == EACCES || code == EPERM) && stat(part, &facts) == 0)
         return fail_owner(path, facts.st_uid, error);
-    status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
-                      "%.*s: cannot create the folder: %.200s%s%s",
-                      whole ? 400 : 200, path, whole ? "" : part,
-                      whole ? "" : ": ", strerror(code));
-    return hint_at(code, status,
-                   status == SKN_NO_PERMISSION
-                       ? "choose a folder that you may write to"
-                       : "choose another folder",
-                   error);
+    return skn_fail_code(error, SKN_CANNOT_CREATE, code,
+                         skn_errno_status(code, SKN_OK) == SKN_NO_PERMISSION
+                             ? "choose a folder that you may write to"
+                             : "choose another folder",
+                         "%.*s: cannot create the folder%s%.200s",
+                         whole ? 400 : 200, path, whole ? "" : ": ",
+                         whole ? "" : part);
 }
 
 skn_status_t
@@ -303,12 +256,10 @@ static skn_status_t
 remove_inner(void *visitor, const char *name, skn_error_t *error)
 {
     const remover_t *remover = visitor;
-    if (unlinkat(remover->folder, name, 0) != 0 && errno != ENOENT) {
-        int code = errno;
-        return skn_fail(error, skn_errno_status(code, SKN_STORAGE),
-                        "%s/%s/%s: cannot remove: %s", remover->path,
-                        remover->name, name, strerror(code));
-    }
+    if (unlinkat(remover->folder, name, 0) != 0 && errno != ENOENT)
+        return skn_fail_code(error, SKN_STORAGE, errno, NULL,
+                             "%s/%s/%s: cannot remove", remover->path,
+                             remover->name, name);
     return SKN_OK;
 }
 
@@ -350,8 +301,8 @@ skn_folder_remove_tree(const char *path, skn_error_t *error)
     if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ||
         errno == ENOENT)
         return SKN_OK;
-    return skn_fail(error, SKN_STORAGE, "%s cannot be removed: %s", path,
-                    strerror(errno));
+    return skn_fail_code(error, SKN_STORAGE, errno, NULL,
+                         "%s cannot be removed", path);
 }
 
 skn_status_t

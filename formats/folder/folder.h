@@ -14,12 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The status for `code` (an errno): no permission, no memory, or `otherwise`.
- */
-skn_status_t skn_errno_status(int code, skn_status_t otherwise);
-/* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`,
- * the status of skn_errno_status(errno), and a remedy if the disk is full or
- * the file too large. */
+/* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`, as
+ * skn_fail_code(errno) does. */
 skn_status_t skn_fail_errno(skn_error_t *error, skn_status_t otherwise,
                             const char *path, const char *name,
                             const char *what);

@@ -6,6 +6,7 @@
 #include "formats/folder/folder_lock.h"
 
 #include "formats/folder/folder.h"
+#include "formats/text/system_error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,8 +114,7 @@ skn_folder_lock_ask(const char *path, uint32_t wait_ms, skn_error_t *error)
     if (file < 0 && errno == ENOENT)
         return SKN_OK;
     if (file < 0)
-        return skn_fail(error, skn_errno_status(errno, SKN_STORAGE), "%s: %s",
-                        path, strerror(errno));
+        return skn_fail_code(error, SKN_STORAGE, errno, NULL, "%s", path);
     bool held = true;
     for (uint32_t waited_ms = 0; held; waited_ms += POLL_MS) {
         held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

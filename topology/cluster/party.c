@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "formats/text/json_write.h"
+#include "formats/text/system_error.h"
 #include "topology/cluster/coordinating.h"
 #include "topology/config/problems.h"
 #include "transport/socket/process_mark.h"
@@ -44,9 +45,8 @@ skn_party_init(skn_party_t *party, const char *noun, const char *path,
     party->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     skn_status_t status = skn_line_queue_init(&party->queue, noun, error);
     if (status == SKN_OK && party->orders < 0)
-        status = skn_fail(error, SKN_NO_MEMORY,
-                          "cannot create a descriptor for orders: %s",
-                          strerror(errno));
+        status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                               "cannot create a descriptor for orders");
     if (status == SKN_OK && (!path || !path[0]))
         status = skn_fail(error, SKN_USAGE,
                           "%s's options have no path of a config", noun);

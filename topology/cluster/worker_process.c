@@ -2,6 +2,8 @@
  * and ends it.  SPDX-License-Identifier: Apache-2.0 */
 #include "topology/cluster/worker_process.h"
 
+#include "formats/text/system_error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,9 +54,8 @@ open_pipe(int number, int *ours, int *theirs, skn_error_t *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return skn_fail(error, SKN_UNAVAILABLE,
-                        "cannot create a pipe for a worker: %s",
-                        strerror(errno));
+        return skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                             "cannot create a pipe for a worker");
     bool writes = number == STDIN_FILENO;
     *ours = ends[writes];
     *theirs = fcntl(ends[!writes], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -62,9 +63,8 @@ open_pipe(int number, int *ours, int *theirs, skn_error_t *error)
     (void)close(ends[!writes]);
     (void)fcntl(*ours, F_SETFL, O_NONBLOCK);
     return *theirs >= 0 ? SKN_OK
-                        : skn_fail(error, SKN_UNAVAILABLE,
-                                   "cannot create a pipe for a worker: %s",
-                                   strerror(saved));
+                        : skn_fail_code(error, SKN_UNAVAILABLE, saved, NULL,
+                                        "cannot create a pipe for a worker");
 }
 
 static skn_status_t
@@ -146,10 +146,9 @@ skn_worker_process_start(skn_worker_process_t *process, const char *program,
         process->process_fd = pidfd_open(child, 0);
     }
     if (refused != 0)
-        status =
-            skn_fail(error, refused == ENOENT ? SKN_NO_INPUT : SKN_UNAVAILABLE,
-                     "cannot start the worker's program %.300s: %s", program,
-                     strerror(refused));
+        status = skn_fail_code(
+            error, refused == ENOENT ? SKN_NO_INPUT : SKN_UNAVAILABLE, refused,
+            NULL, "cannot start the worker's program %.300s", program);
     for (size_t k = 0; k < 3; k++)
         close_one(&theirs[k]);
     return status;

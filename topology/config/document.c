@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/system_error.h"
 #include "skein/limits.h"
 #include "topology/config/document_internal.h"
 
@@ -193,18 +194,16 @@ skn_document_parse(const char *text, size_t text_bytes, const char *name,
 static skn_status_t
 refuse_file(const char *name, int number, skn_problems_t *problems)
 {
-    skn_status_t status = SKN_STORAGE;
-    if (number == EACCES || number == EPERM)
-        status = SKN_NO_PERMISSION;
-    else if (number == ENOENT || number == ENOTDIR || number == EISDIR ||
-             number == ELOOP || number == ENAMETOOLONG || number == ENXIO)
-        status = SKN_NO_INPUT;
+    bool is_path = number == ENOENT || number == ENOTDIR || number == EISDIR ||
+                   number == ELOOP || number == ENAMETOOLONG || number == ENXIO;
+    skn_status_t status =
+        skn_errno_status(number, is_path ? SKN_NO_INPUT : SKN_STORAGE);
+    const char *remedy = skn_errno_remedy(
+        number, number == EISDIR              ? "name a file in it"
+                : status == SKN_NO_PERMISSION ? "chmod it, or run as its owner"
+                                              : "check the path");
     (void)skn_problems_fail(problems, status, "%s: %s", name, strerror(number));
-    return skn_problems_hint(problems, "%s",
-                             number == EISDIR ? "name a file in it"
-                             : status == SKN_NO_PERMISSION
-                                 ? "chmod it, or run as its owner"
-                                 : "check the path");
+    return remedy ? skn_problems_hint(problems, "%s", remedy) : status;
 }
 
 /* Reads to the end of the file; the caller frees *text. */

@@ -14,6 +14,7 @@
 #include "actors/rows/offload.h"
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/folder/folder.h"
+#include "formats/text/system_error.h"
 #include "topology/config/shell_word.h"
 #include "topology/run/run_config.h"
 #include "topology/run/trained.h"
@@ -436,13 +437,10 @@ check_offload(const skn_model_run_t *run,
     /* A missing folder may be a disk that is not mounted: no other folder will
      * do. */
     if (run->model->train.optimizer.offload_path[0] &&
-        access(folder, F_OK) != 0) {
-        int code = errno;
-        status = skn_fail(error, skn_errno_status(code, SKN_CANNOT_CREATE),
-                          "%s: train.optimizer.offload_path: %.100s: %s", place,
-                          folder, strerror(code));
-        return skn_fail_hint(error, status, "make the folder, or mount it");
-    }
+        access(folder, F_OK) != 0)
+        return skn_fail_code(
+            error, SKN_CANNOT_CREATE, errno, "make the folder, or mount it",
+            "%s: train.optimizer.offload_path: %.100s", place, folder);
     status = skn_offload_examine(folder, &disk, error);
     if (status != SKN_OK)
         return status;

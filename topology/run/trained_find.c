@@ -11,6 +11,7 @@
 
 #include "actors/course/progress.h"
 #include "formats/folder/folder.h"
+#include "formats/text/system_error.h"
 #include "topology/run/run_config.h"
 #include "topology/config/shell_word.h"
 #include "topology/run/trained_missing.h"
@@ -36,8 +37,7 @@ find_checkpoint(const char *path, skn_trained_place_t *place,
     char *whole = realpath(path, NULL); /* RUN/best is a link into RUN */
     skn_status_t status = SKN_OK;
     if (!whole)
-        return skn_fail(error, skn_errno_status(errno, SKN_NO_INPUT), "%s: %s",
-                        path, strerror(errno));
+        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL, "%s", path);
     char *end = strrchr(whole, '/');
     if (end > whole)
         *end = '\0';
@@ -278,11 +278,8 @@ find(const char *path, bool follows, skn_trained_place_t *place,
     if (strlen(path) >= SKN_TEXT_MAX)
         return skn_fail(error, SKN_NO_INPUT, "%.80s...: File name too long",
                         path);
-    if (stat(path, &facts) != 0) {
-        int code = errno;
-        return skn_fail(error, skn_errno_status(code, SKN_NO_INPUT), "%s: %s",
-                        path, strerror(code));
-    }
+    if (stat(path, &facts) != 0)
+        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL, "%s", path);
     (void)snprintf(place->path, sizeof(place->path), "%s", path);
     place->one = holds(path, "manifest.json");
     if (place->one)

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "formats/text/system_error.h"
 #include "transport/socket/clock.h"
 
 skn_status_t
@@ -24,9 +25,8 @@ skn_line_queue_init(skn_line_queue_t *queue, const char *owner,
     queue->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return queue->descriptor >= 0
                ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY,
-                          "cannot create a descriptor for events: %s",
-                          strerror(errno));
+               : skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                               "cannot create a descriptor for events");
 }
 
 void

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "formats/text/abi.h"
+#include "formats/text/system_error.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
 #include "topology/training/networks.h"
@@ -129,9 +130,8 @@ make(const char *name, const skn_training_options_t *options,
     skn_status_t status =
         skn_line_queue_init(&training->queue, "the training", error);
     if (status == SKN_OK && training->orders < 0)
-        status = skn_fail(error, SKN_NO_MEMORY,
-                          "cannot create a descriptor for orders: %s",
-                          strerror(errno));
+        status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                               "cannot create a descriptor for orders");
     training->name = strdup(name);
     if (status == SKN_OK && (!training->name || !own_options(training)))
         status = skn_fail(error, SKN_NO_MEMORY, "no memory for a training");

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "formats/text/abi.h"
+#include "formats/text/system_error.h"
 #include "topology/tuning/rounds.h"
 #include "topology/tuning/search.h"
 #include "topology/tuning/tuning_events.h"
@@ -164,9 +165,8 @@ fill(skn_tuning_t *tuning, const skn_tuning_options_t *options,
     if (status != SKN_OK)
         return status;
     if (tuning->orders < 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot create a descriptor for orders: %s",
-                        strerror(errno));
+        return skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                             "cannot create a descriptor for orders");
     if (!own_options(tuning))
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a tuning");
     const skn_tuning_options_t *how = &tuning->options;

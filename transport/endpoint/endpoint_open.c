@@ -14,6 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "formats/text/system_error.h"
 #include "transport/socket/auth_selftest.h"
 #include "transport/endpoint/endpoint_internal.h"
 #include "transport/socket/socket.h"
@@ -263,8 +264,8 @@ open_context(skn_endpoint_t *endpoint, skn_error_t *error)
     if (endpoint->epoll >= 0 && endpoint->timer >= 0 && endpoint->kick >= 0)
         endpoint->context = zmq_ctx_new();
     if (!endpoint->context)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot create a ZeroMQ context: %s", strerror(errno));
+        return skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                             "cannot create a ZeroMQ context");
     /* A DEALER, and two sockets of its monitor, for each lane; twice, since
      * closed ones are freed late. */
     (void)zmq_ctx_set(endpoint->context, ZMQ_MAX_SOCKETS,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "formats/text/system_error.h"
 #include "transport/socket/socket.h"
 
 #define ZAP_ADDRESS "inproc://zeromq.zap.01"
@@ -73,8 +74,8 @@ skn_authenticator_start(skn_authenticator_t *authenticator, void *context,
                        sizeof(none)) == 0 &&
         skn_socket_bind(authenticator->socket, ZAP_ADDRESS))
         return SKN_OK;
-    return skn_fail(error, SKN_UNAVAILABLE,
-                    "the authenticator cannot start: %s", zmq_strerror(errno));
+    return skn_fail_code(error, SKN_UNAVAILABLE, errno, NULL,
+                         "the authenticator cannot start");
 }
 
 void

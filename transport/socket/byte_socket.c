@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/byte_socket.h"
 
+#include "formats/text/system_error.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -57,8 +59,8 @@ skn_byte_socket_cannot_listen(const char *address, int code, skn_error_t *error)
         return skn_fail_hint(error, SKN_NO_PERMISSION,
                              "choose a port from 1024 on");
     }
-    return skn_fail(error, SKN_UNAVAILABLE, "cannot listen at %s: %s", address,
-                    strerror(code));
+    return skn_fail_code(error, SKN_UNAVAILABLE, code, NULL,
+                         "cannot listen at %s", address);
 }
 
 static int
@@ -84,7 +86,7 @@ skn_byte_socket_listen(const skn_address_t *address, skn_error_t *error)
     }
     int descriptor = stream_socket(place.at.ss_family);
     if (descriptor < 0) {
-        (void)skn_fail(error, SKN_NO_MEMORY, "no socket: %s", strerror(errno));
+        (void)skn_fail_code(error, SKN_NO_MEMORY, errno, NULL, "no socket");
         return -1;
     }
     set_number(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -117,8 +119,8 @@ skn_byte_socket_listen_local(char *address, skn_error_t *error)
         bind(descriptor, (struct sockaddr *)&at, bytes) == 0 &&
         listen(descriptor, BACKLOG) == 0)
         return descriptor;
-    (void)skn_fail(error, SKN_NO_MEMORY, "cannot create a local socket: %s",
-                   strerror(errno));
+    (void)skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                        "cannot create a local socket");
     if (descriptor >= 0)
         (void)close(descriptor);
     return -1;

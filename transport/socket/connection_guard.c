@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "formats/text/system_error.h"
 #include "transport/socket/clock.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
@@ -349,9 +350,8 @@ skn_connection_guard_open(const skn_connection_guard_parts_t *parts,
                    : skn_thread_start(&guard->thread, NULL, door_thread, guard);
     if (code == 0)
         return guard;
-    (void)skn_fail(error, SKN_NO_MEMORY,
-                   "cannot start the thread of the authenticator: %s",
-                   strerror(code));
+    (void)skn_fail_code(error, SKN_NO_MEMORY, code, NULL,
+                        "cannot start the thread of the authenticator");
     if (guard->stop_event >= 0)
         (void)close(guard->stop_event);
     if (guard->notice_event >= 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "formats/text/system_error.h"
 #include "transport/socket/address.h"
 #include "transport/socket/authenticator.h"
 #include "transport/socket/auth_selftest.h"
@@ -206,14 +207,12 @@ bind_and_try(skn_control_t *control, const skn_control_options_t *options,
     char dialled[SKN_ADDRESS_BYTES];
     if (!skn_socket_bind(control->socket, control->own.text)) {
         int code = zmq_errno();
-        (void)skn_fail(
-            error, code == EACCES ? SKN_NO_PERMISSION : SKN_UNAVAILABLE,
-            "cannot listen at %s: %s", control->own.text, zmq_strerror(code));
-        return skn_fail_hint(error, error->status, "%s",
+        return skn_fail_code(error, SKN_UNAVAILABLE, code,
                              code == EADDRINUSE
                                  ? "stop another coordinator of this run "
                                    "there, or choose another port"
-                                 : "is this the right machine?");
+                                 : "is this the right machine?",
+                             "cannot listen at %s", control->own.text);
     }
     if (!skn_socket_get(control->socket, ZMQ_LAST_ENDPOINT, control->bound,
                         sizeof(control->bound)))

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "formats/text/system_error.h"
 #include "skein/limits.h"
 
 #define KEY_LETTERS (SKN_KEY_TEXT_BYTES - 1)
@@ -147,11 +148,8 @@ cannot_create(const char *path, int code, skn_error_t *error)
         return skn_fail_hint(error, SKN_CANNOT_CREATE,
                              "choose another path, or move both files away");
     }
-    return skn_fail(error,
-                    code == EACCES || code == EPERM || code == EROFS
-                        ? SKN_NO_PERMISSION
-                        : SKN_CANNOT_CREATE,
-                    "cannot create %s: %s", path, strerror(code));
+    return skn_fail_code(error, SKN_CANNOT_CREATE, code, NULL,
+                         "cannot create %s", path);
 }
 
 static bool
@@ -186,8 +184,8 @@ write_file(const char *path, mode_t mode, const char *text, skn_error_t *error)
     if (good)
         return SKN_OK;
     (void)unlink(path);
-    return skn_fail(error, SKN_STORAGE, "cannot write %s: %s", path,
-                    strerror(code));
+    return skn_fail_code(error, SKN_STORAGE, code, NULL, "cannot write %s",
+                         path);
 }
 
 /* The folder of a path; "." if it names none. */
@@ -214,8 +212,8 @@ sync_folder_of(const char *path, skn_error_t *error)
     if (file >= 0)
         (void)close(file);
     return good ? SKN_OK
-                : skn_fail(error, SKN_STORAGE, "cannot sync %s: %s", folder,
-                           strerror(code));
+                : skn_fail_code(error, SKN_STORAGE, code, NULL,
+                                "cannot sync %s", folder);
 }
 
 /* Makes the folder of the keys, if it alone is missing; only its owner may read
@@ -312,9 +310,7 @@ static skn_status_t
 cannot_open(const char *path, int code, skn_error_t *error)
 {
     if (code != ENOENT && code != ENOTDIR)
-        return skn_fail(error,
-                        code == EACCES ? SKN_NO_PERMISSION : SKN_NO_INPUT,
-                        "%s: %s", path, strerror(code));
+        return skn_fail_code(error, SKN_NO_INPUT, code, NULL, "%s", path);
     skn_fail(error, SKN_NO_INPUT, "%s: no such key file", path);
     return skn_fail_hint(error, SKN_NO_INPUT,
                          "make a key with skein keygen PATH; its secret half "
@@ -354,7 +350,7 @@ read_file(const char *path, bool secret, char text[SKN_KEY_FILE_BYTES_MAX],
     if (file < 0)
         return cannot_open(path, errno, error);
     if (fstat(file, &facts) != 0)
-        status = skn_fail(error, SKN_STORAGE, "%s: %s", path, strerror(errno));
+        status = skn_fail_code(error, SKN_STORAGE, errno, NULL, "%s", path);
     else if (!S_ISREG(facts.st_mode))
         status = skn_fail(error, SKN_NO_INPUT, "%s is not a file", path);
     else if (secret)
@@ -364,8 +360,7 @@ read_file(const char *path, bool secret, char text[SKN_KEY_FILE_BYTES_MAX],
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status =
-                skn_fail(error, SKN_STORAGE, "%s: %s", path, strerror(errno));
+            status = skn_fail_code(error, SKN_STORAGE, errno, NULL, "%s", path);
         if (got <= 0)
             break;
         bytes += (size_t)got;

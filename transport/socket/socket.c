@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "transport/socket/socket.h"
 
+#include "formats/text/system_error.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -134,22 +136,14 @@ set_keys(void *socket, const skn_socket_options_t *options)
     return NULL;
 }
 
-static void
-no_socket(int code, skn_error_t *error)
-{
-    (void)skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
-                   zmq_strerror(code));
-    if (code == EMFILE)
-        (void)skn_fail_hint(error, SKN_NO_MEMORY, "raise ulimit -n");
-}
-
 void *
 skn_socket_open(void *context, const skn_socket_options_t *options,
                 skn_error_t *error)
 {
     void *socket = zmq_socket(context, options->type);
     if (!socket) {
-        no_socket(errno, error);
+        (void)skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                            "cannot create a ZeroMQ socket");
         return NULL;
     }
     const char *refused = set_options(socket, options);
@@ -172,7 +166,8 @@ skn_socket_monitor(void *context, void *socket, int events, skn_error_t *error)
                    (unsigned long long)atomic_fetch_add(&number, 1));
     void *monitor = zmq_socket(context, ZMQ_PAIR);
     if (!monitor) {
-        no_socket(errno, error);
+        (void)skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                            "cannot create a ZeroMQ socket");
         return NULL;
     }
     /* Unlimited: a full queue would stop libzmq's own thread. It grows at most

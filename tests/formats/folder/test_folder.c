@@ -297,11 +297,3 @@ Test(folder, reports_where_a_file_ends_too_early)
     cr_expect_str_eq(error.text, "f: the file ends at byte 3");
     (void)close(file);
 }
-
-Test(folder, maps_errno_to_a_status)
-{
-    cr_expect_eq(skn_errno_status(EACCES, SKN_STORAGE), SKN_NO_PERMISSION);
-    cr_expect_eq(skn_errno_status(EROFS, SKN_STORAGE), SKN_NO_PERMISSION);
-    cr_expect_eq(skn_errno_status(ENOMEM, SKN_STORAGE), SKN_NO_MEMORY);
-    cr_expect_eq(skn_errno_status(ENOSPC, SKN_STORAGE), SKN_STORAGE);
-}

@@ -10,7 +10,7 @@
 
 #include "cli/base/process.h"
 #include "cli/base/verb.h"
-#include "formats/folder/folder.h"
+#include "formats/text/system_error.h"
 #include "formats/text/text.h"
 #include "skein/config.h"
 
@@ -265,12 +265,28 @@ terminal_is_gone(void)
            tcgetattr(STDOUT_FILENO, &modes) != 0 && errno == EIO;
 }
 
+/* Whether all of standard output was written. */
+static skn_status_t
+flush_output(skn_error_t *error)
+{
+    int before = errno;
+    bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
+        return SKN_OK;
+    /* An earlier call may have failed long ago: its reason may be lost. */
+    int code = flushed ? before : errno;
+    if (!flushed || skn_errno_remedy(code, NULL))
+        return skn_fail_code(error, SKN_STORAGE, code, NULL, "standard output");
+    (void)skn_fail(error, SKN_STORAGE,
+                   "standard output: not everything could be written");
+    return skn_fail_hint(error, SKN_STORAGE, "is the disk full?");
+}
+
 int
 cli_finish(const cli_call_t *call, int code)
 {
     skn_error_t error = { 0 };
-    if (skn_file_finish(stdout, "standard output", &error) == SKN_OK ||
-        code != 0)
+    if (flush_output(&error) == SKN_OK || code != 0)
         return code; /* the first error was reported */
     if (cli_output_unread())
         return cli_output_end_unread();

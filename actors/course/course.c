@@ -690,9 +690,9 @@ static const skn_option_t options[] = {
     { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "evaluate on a test file" },
     SKN_OPTION_OF("patience", "0", SKN_SETTING_PATIENCE),
-    { "progress_ms", SKN_OPTION_INT, "0", 0, 86400000, NULL,
+    { "progress_ms", SKN_OPTION_INT, "0", 0, SKN_PROGRESS_MS_MAX, NULL,
       "time between progress events; 0: none" },
-    { "patience_s", SKN_OPTION_INT, "2", 0, 86400, NULL,
+    { "patience_s", SKN_OPTION_INT, "2", 0, SKN_STOP_S_MAX, NULL,
       "when stopped, first continue to the next marker if that takes at most "
       "this long" },
     { "resume", SKN_OPTION_TEXT, "", 0, 0, NULL,

@@ -304,13 +304,18 @@ skn_actor_post(skn_actor_t *actor, const void *message, skn_error_t *error)
         if (actor->phase < SKN_PHASE_RUNNING)
             return skn_fail(error, SKN_USAGE, "%s sends %s before the start",
                             actor->wired->name, schema->name);
-        skn_status_t status =
-            skn_fail(error, SKN_USAGE, "%s sends %s after its pipes have ended",
-                     actor->wired->name, schema->name);
-        return skn_fail_hint(error, status,
+        (void)skn_fail(error, SKN_USAGE,
+                       "%s sends %s after its pipes have ended",
+                       actor->wired->name, schema->name);
+        return skn_fail_hint(error, SKN_USAGE,
                              "an actor that keeps sending when it gets "
                              "answers must be a gate, and end its pipes "
                              "itself");
+    }
+    skn_status_t status = skn_payload_check(message, error);
+    if (status != SKN_OK) {
+        skn_payload_drop(message);
+        return status;
     }
     switch (pipe->wired->pattern) {
     case SKN_PATTERN_SCATTER:

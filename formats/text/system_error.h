@@ -2,8 +2,8 @@
  *
  * Whoever calls the system and fails reports it through this file, so that
  * running out of descriptors or memory is never taken for a fault of the file
- * that could not be opened. The functions are inline, so that the command, which
- * calls nothing of the library but what its headers declare, has them, too. Any
+ * that could not be opened. The functions are inline: the command has them,
+ * too, which calls nothing of the library but what its headers declare. Any
  * thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TEXT_SYSTEM_ERROR_H

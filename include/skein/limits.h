@@ -77,6 +77,11 @@
 /* Greatest whole number that every reader of JSON and YAML keeps exactly: 2^53.
  * Seeds and numbers of batches end there. */
 #define SKN_WHOLE_MAX 9007199254740992.0
+/* The longest time between two events `progress`, and the longest that a run
+ * trains on to its next marker after a stop: a day. More is a mistake of the
+ * unit. */
+#define SKN_PROGRESS_MS_MAX 86400000u
+#define SKN_STOP_S_MAX 86400u
 /* Timers of one actor kind. */
 #define SKN_TIMERS_MAX 4u
 

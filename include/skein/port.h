@@ -53,7 +53,7 @@ SKN_API void *skn_port_message(skn_port_t *port, const skn_schema_t *schema,
  * it goes to has given no credit, and the message is still the caller's. In all
  * other cases the runtime takes it over. SKN_UNAVAILABLE: the port was
  * finished, or the run was stopped or has ended. SKN_USAGE: the port has no
- * pipe for it. */
+ * pipe for it, or a text of the message is NULL. */
 SKN_API skn_status_t skn_port_post(skn_port_t *port, const void *message,
                                    skn_error_t *error);
 /* The same for a struct of the caller's, which is copied if it is sent. */

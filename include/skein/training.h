@@ -53,9 +53,11 @@ typedef struct skn_training_options {
      * without `resume`, so that a host that died repeats its call. NULL: both
      * are chosen. */
     const char *path, *run_id;
-    uint32_t progress_ms;   /* between events `progress`; 0: none */
+    uint32_t progress_ms;   /* between events `progress`; 0: none; at most
+                              * SKN_PROGRESS_MS_MAX */
     uint32_t stop_s;        /* how long a stop or a save may take to the next
-                              * marker of the run; then it makes one; 0: 2 */
+                              * marker of the run; then it makes one; 0: 2; at
+                              * most SKN_STOP_S_MAX */
     uint32_t warn_after_ms; /* reports waiting and stuck actors; 0: 30,000 */
     const char *trace_path; /* Chrome trace, written at the end of a network */
     uint64_t trace_origin_ns; /* as in skn_start_options_t */

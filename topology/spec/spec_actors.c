@@ -269,7 +269,9 @@ read_entry(skn_spec_t *spec, const skn_node_t *node, entry_t *entry)
     if (node->type != SKN_NODE_MAPPING)
         return status;
     entry->numbered = skn_node_get(node, "replicate") != NULL;
-    entry->count = (uint32_t)entry->values[REPLICATE].number;
+    int64_t replicas = entry->values[REPLICATE].number;
+    bool is_in_range = replicas > 0 && replicas <= SKN_SHARD_MAX;
+    entry->count = is_in_range ? (uint32_t)replicas : 0;
     if (!name || name->type != SKN_NODE_SCALAR || skn_node_is_null(name) ||
         !skn_spec_check_name(spec, name->mark, "name of an actor",
                              entry->values[ACTOR_NAME].text))

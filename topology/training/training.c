@@ -59,6 +59,13 @@ check_options(const skn_training_options_t *options, skn_error_t *error)
         return skn_fail(error, SKN_USAGE,
                         "the run id '%.40s' is not 32 hex digits",
                         options->run_id);
+    if (options->progress_ms > SKN_PROGRESS_MS_MAX)
+        return skn_fail(error, SKN_USAGE,
+                        "progress_ms is %u, at most %u allowed",
+                        options->progress_ms, SKN_PROGRESS_MS_MAX);
+    if (options->stop_s > SKN_STOP_S_MAX)
+        return skn_fail(error, SKN_USAGE, "stop_s is %u, at most %u allowed",
+                        options->stop_s, SKN_STOP_S_MAX);
     skn_from_t from;
     if (options->from && options->from[0] &&
         skn_from_parse(options->from, &from, error) != SKN_OK)

@@ -263,10 +263,11 @@ round_up(size_t bytes)
 _Static_assert(SIZE_MAX / SKN_FIELDS_MAX / 2 > SKN_RUN_MAX * sizeof(uint64_t),
                "the bytes of a payload fit a size_t");
 
-/* Computes the bytes of a payload with room for `counts`. */
+/* Computes the bytes of a payload with room for `counts`, and whether it has
+ * texts. */
 static skn_status_t
 measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
-        skn_error_t *error)
+        bool *has_texts, skn_error_t *error)
 {
     size_t bytes = sizeof(skn_payload_t) + round_up(schema->struct_bytes);
     size_t text_bytes = 0;
@@ -286,6 +287,7 @@ measure(const skn_schema_t *schema, const size_t *counts, size_t *used_bytes,
             bytes += round_up(count * skn_field_item_bytes(field->kind));
     }
     *used_bytes = bytes + text_bytes;
+    *has_texts = text_bytes > 0;
     return SKN_OK;
 }
 
@@ -351,7 +353,8 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
                 const size_t *counts, skn_error_t *error)
 {
     size_t used_bytes = 0;
-    if (measure(schema, counts, &used_bytes, error) != SKN_OK)
+    bool has_texts = false;
+    if (measure(schema, counts, &used_bytes, &has_texts, error) != SKN_OK)
         return NULL;
     uint32_t size_class = class_of(used_bytes);
     skn_payload_t *payload =
@@ -371,11 +374,33 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
     payload->schema = schema;
     payload->pool = pool;
     payload->used_bytes = used_bytes;
+    payload->has_texts = has_texts;
     /* Release and acquire come with passing it to another thread. */
     atomic_init(&payload->holders, 1);
     char *message = (char *)(payload + 1);
     lay_out(schema, counts, message);
     return message;
+}
+
+static skn_status_t
+check_text(const skn_schema_t *schema, const skn_field_t *field,
+           const void *message, skn_error_t *error)
+{
+    return skn_field_text(field, message)
+               ? SKN_OK
+               : skn_fail(error, SKN_USAGE, "%s.%s is NULL and must be a text",
+                          schema->name, field->name);
+}
+
+skn_status_t
+skn_payload_check_texts(const void *message, skn_error_t *error)
+{
+    const skn_schema_t *schema = skn_payload_of(message)->schema;
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; k < schema->field_count && status == SKN_OK; k++)
+        if (schema->fields[k].kind == SKN_FIELD_str)
+            status = check_text(schema, &schema->fields[k], message, error);
+    return status;
 }
 
 /* Counts the room for the runs and strings of a caller's struct. */
@@ -388,11 +413,11 @@ count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
         if (!skn_field_has_room(field->kind))
             continue;
         if (field->kind == SKN_FIELD_str) {
-            const char *text = skn_field_text(field, message);
-            if (!text)
-                return skn_fail(error, SKN_BAD_MESSAGE, "%s.%s is not a text",
-                                schema->name, field->name);
-            *counts++ = strnlen(text, SKN_TEXT_MAX + 1);
+            skn_status_t status = check_text(schema, field, message, error);
+            if (status != SKN_OK)
+                return status;
+            *counts++ =
+                strnlen(skn_field_text(field, message), SKN_TEXT_MAX + 1);
             continue;
         }
         skn_run_t run = skn_field_run(field, message);

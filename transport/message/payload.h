@@ -14,6 +14,7 @@
 #define TRANSPORT_MESSAGE_PAYLOAD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ typedef struct skn_payload {
     struct skn_payload *next; /* in a list of the pool, while idle */
     size_t used_bytes;        /* header, struct, runs and strings */
     uint32_t from;            /* the actor that sent it */
+    bool has_texts;           /* its schema has a field of kind str */
     uint64_t sequence;
     uint64_t sent_ns; /* CLOCK_MONOTONIC */
 } skn_payload_t;
@@ -96,9 +98,21 @@ void *skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
 
 /* Owner only. A deep copy of the caller's struct, held once. Counts and
  * pointers are checked, numbers are not (use skn_validate). Loans are copied as
- * they are. NULL: SKN_BAD_MESSAGE or SKN_NO_MEMORY. */
+ * they are. NULL: SKN_BAD_MESSAGE, SKN_USAGE (a text is NULL) or
+ * SKN_NO_MEMORY. */
 void *skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
                        const void *message, skn_error_t *error);
+
+/* SKN_USAGE if a text of the message is NULL: its maker may have pointed it
+ * elsewhere. Costs nothing for a message without texts. */
+skn_status_t skn_payload_check_texts(const void *message, skn_error_t *error);
+static inline skn_status_t
+skn_payload_check(const void *message, skn_error_t *error)
+{
+    return skn_payload_of(message)->has_texts
+               ? skn_payload_check_texts(message, error)
+               : SKN_OK;
+}
 
 /* Adds one holder; returns `message`. Any thread that holds it. */
 const void *skn_payload_keep(const void *message);

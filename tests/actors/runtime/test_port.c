@@ -21,6 +21,12 @@ SKN_MESSAGE_SCHEMA(number, "number", 1000, FIELDS_number, "a number")
 SKN_MESSAGE_STRUCT(other, FIELDS_other)
 SKN_MESSAGE_SCHEMA(other, "other", 1001, FIELDS_other, "another number")
 
+#define FIELDS_note(F, M)                                                      \
+    F(M, u64, value, UINT64_MAX, "any number")                                 \
+    F(M, str, text, 100, "any text")
+SKN_MESSAGE_STRUCT(note, FIELDS_note)
+SKN_MESSAGE_SCHEMA(note, "note", 1002, FIELDS_note, "a text")
+
 /* The number at which a doubler fails. */
 #define DISLIKED (UINT64_C(1) << 40)
 
@@ -43,7 +49,21 @@ static const skn_handler_t handlers[] = { { &number_schema, pass_double, NULL },
                                           { 0 } };
 static const skn_kind_t doubler =
     SKN_KIND(.name = "doubler", .handlers = handlers, .sends = sends);
-static const skn_kind_t *const kinds[] = { &doubler, NULL };
+static skn_status_t
+read_note(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *why)
+{
+    (void)actor, (void)state, (void)why;
+    cr_assert_str_eq(((const note_t *)message)->text, "ab");
+    return SKN_OK;
+}
+
+static const skn_handler_t note_handlers[] = { { &note_schema, read_note,
+                                                 NULL },
+                                               { 0 } };
+static const skn_kind_t reader =
+    SKN_KIND(.name = "note_reader", .handlers = note_handlers);
+static const skn_kind_t *const kinds[] = { &doubler, &reader, NULL };
 
 /* --- a topology with ports ------------------------------------------------ */
 
@@ -171,6 +191,30 @@ Test(port, a_send_without_credit_is_refused_and_possible_again_later)
     cr_expect(is_readable(in, -1));
     cr_expect_eq(skn_port_post(in, number, &error), SKN_OK, "%s", error.text);
     cr_expect_eq(take(out), 4 * sent);
+    skn_port_finish(in);
+    cr_expect_eq(end(), SKN_OK, "%s", error.text);
+}
+
+/* The receiver would die of it. */
+Test(port, a_text_that_is_null_is_refused)
+{
+    const note_t none = { 1, NULL }, good = { 2, "ab" };
+    const size_t letters = 2;
+    start(HEAD "    - { name: in, kind: port }\n"
+               "    - { name: a, kind: note_reader }\n"
+               "  pipes: [{ from: in, to: a, message: note }]\n");
+    note_t *note = skn_port_message(in, &note_schema, &letters, &error);
+    cr_assert(note);
+    note->text = NULL;
+    cr_expect_eq(skn_port_post(in, note, &error), SKN_USAGE);
+    cr_expect_str_eq(error.text, "note.text is NULL and must be a text");
+    cr_expect_eq(skn_port_send(in, &note_schema, &none, &error), SKN_USAGE);
+    cr_expect_str_eq(error.text, "note.text is NULL and must be a text");
+    cr_expect_eq(skn_port_send(in, &note_schema, &good, &error), SKN_OK);
+    note = skn_port_message(in, &note_schema, &letters, &error);
+    cr_assert(note);
+    memcpy((char *)(uintptr_t)note->text, "ab", 2);
+    cr_expect_eq(skn_port_post(in, note, &error), SKN_OK, "%s", error.text);
     skn_port_finish(in);
     cr_expect_eq(end(), SKN_OK, "%s", error.text);
 }

@@ -308,6 +308,12 @@ Test(spec, limits_the_number_of_actors)
                   "    - { name: d, kind: hermit, replicate: 1024 }\n"
                   "    - { name: e, kind: hermit }\n",
                   "t.yaml:5:5: 4097 actors, at most 4096 allowed");
+    EXPECT_ACTORS("    - { name: a, kind: hermit, replicate: -1 }\n",
+                  "t.yaml:5:43: option 'replicate' of actor 'a' must be in "
+                  "1..1024, found '-1'");
+    EXPECT_ACTORS("    - { name: a, kind: hermit, replicate: 5000 }\n",
+                  "t.yaml:5:43: option 'replicate' of actor 'a' must be in "
+                  "1..1024, found '5000'");
 }
 
 /* --- owners -------------------------------------------------------------- */

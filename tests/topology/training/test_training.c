@@ -464,7 +464,8 @@ save_between_markers(const char *plan, const char *copy, char sha256[80])
     cr_assert_eq(skn_topology_start(topology, &start, &error), SKN_OK);
     while (skn_topology_event(topology, -1, line, sizeof(line), &error) ==
            SKN_OK) {
-        (void)snprintf(events, sizeof(events), "%s\n", line);
+        if (strstr(line, "\"event\":\"done\"")) /* others may follow it */
+            (void)snprintf(events, sizeof(events), "%s\n", line);
         if (!wanted && strstr(line, "\"progress\""))
             skn_topology_save(topology);
         wanted = wanted || strstr(line, "\"progress\"");
@@ -682,6 +683,16 @@ Test(training, wrong_options_are_refused)
     options.run_id = "short";
     cr_expect_null(skn_training_new(config, NULL, &options, &error));
     cr_expect_str_eq(error.text, "the run id 'short' is not 32 hex digits");
+    options = options_of(NULL, 0);
+    options.progress_ms = UINT32_MAX;
+    cr_expect_null(skn_training_new(config, NULL, &options, &error));
+    cr_expect_eq(error.status, SKN_USAGE);
+    cr_expect_str_eq(error.text,
+                     "progress_ms is 4294967295, at most 86400000 allowed");
+    options = options_of(NULL, 0);
+    options.stop_s = SKN_STOP_S_MAX + 1;
+    cr_expect_null(skn_training_new(config, NULL, &options, &error));
+    cr_expect_str_eq(error.text, "stop_s is 86401, at most 86400 allowed");
     options = options_of(NULL, 0);
     options.struct_bytes = 4;
     cr_expect_null(skn_training_load("x", &options, &error));

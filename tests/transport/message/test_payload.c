@@ -341,13 +341,28 @@ Test(payload, a_copy_is_equal_and_apart)
     skn_pool_destroy(&pool);
 }
 
+Test(payload, a_text_that_was_set_to_null_is_refused)
+{
+    const size_t counts[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    skn_pool_t *pool = pool_of(MIB);
+    skn_error_t error = { SKN_OK, "", "" };
+    every_t *every = skn_payload_new(pool, &every_schema, counts, &error);
+    cr_assert(every, "%s", error.text);
+    cr_expect_eq(skn_payload_check(every, &error), SKN_OK);
+    every->title = NULL;
+    cr_expect_eq(skn_payload_check(every, &error), SKN_USAGE);
+    cr_expect_str_eq(error.text, "every.title is NULL and must be a text");
+    skn_payload_drop(every);
+    skn_pool_destroy(&pool);
+}
+
 Test(payload, a_copy_refuses_what_points_nowhere)
 {
     skn_pool_t *pool = pool_of(MIB);
     skn_error_t error = { SKN_OK, "", "" };
     every_t mine = { .title = NULL, .note = "" };
     cr_assert_null(skn_payload_copy(pool, &every_schema, &mine, &error));
-    cr_assert_str_eq(error.text, "every.title is not a text");
+    cr_assert_str_eq(error.text, "every.title is NULL and must be a text");
     mine.title = "thirteen chars";
     cr_assert_null(skn_payload_copy(pool, &every_schema, &mine, &error));
     cr_assert_str_eq(error.text,

@@ -58,6 +58,7 @@ typedef struct course {
     bool hands_over;  /* then stop, so that serving members may leave */
     bool halting;     /* the span was asked to end where it is */
     uint32_t saves;   /* requests of the host that a checkpoint has met */
+    uint32_t answers; /* those among them that no event has named yet */
     bool saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
@@ -163,6 +164,7 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_progress_t *progress = &course->progress;
     assert(!course->saving && !course->training);
     skn_throughput_pause(&course->throughput);
+    course->answers += skn_actor_saves_wanted(actor) - course->saves;
     course->saves = skn_actor_saves_wanted(actor);
     course->saving = skn_actor_set_saving(actor, true);
     skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
@@ -251,6 +253,24 @@ begin_after_restore(skn_actor_t *actor, course_t *course, skn_error_t *error)
 }
 
 static skn_status_t
+tell_checkpoint(skn_actor_t *actor, course_t *course, const skn_saved_t *saved,
+                skn_error_t *error)
+{
+    skn_json_text_t text = { 0 };
+    skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
+    skn_json_text_add_string(&text, saved->path);
+    skn_json_text_add(
+        &text, ",\"batch\":%llu,\"busy_s\":%.3f",
+        (unsigned long long)saved->batch,
+        skn_throughput_busy_s(&course->throughput, skn_actor_time_ns(actor)));
+    if (course->answers > 0)
+        skn_json_text_add(&text, ",\"answers\":%u", course->answers);
+    skn_json_text_add(&text, "}");
+    course->answers = 0;
+    return tell(actor, &text, error);
+}
+
+static skn_status_t
 on_saved(skn_actor_t *actor, void *state, const void *message,
          skn_error_t *error)
 {
@@ -262,16 +282,8 @@ on_saved(skn_actor_t *actor, void *state, const void *message,
     if (!course->saving || saved->batch != course->progress.batch)
         return unasked(actor, "a checkpoint of batch", saved->batch, error);
     course->saving = skn_actor_set_saving(actor, false);
-    if (saved->path[0]) {
-        skn_json_text_t text = { 0 };
-        skn_json_text_add(&text, "{\"event\":\"checkpoint\",\"path\":");
-        skn_json_text_add_string(&text, saved->path);
-        skn_json_text_add(&text, ",\"batch\":%llu,\"busy_s\":%.3f}",
-                          (unsigned long long)saved->batch,
-                          skn_throughput_busy_s(&course->throughput,
-                                                skn_actor_time_ns(actor)));
-        status = tell(actor, &text, error);
-    }
+    if (saved->path[0])
+        status = tell_checkpoint(actor, course, saved, error);
     course->progress.ledger =
         (skn_ledger_verdict_t){ saved->ledger, saved->lost,
                                 saved->applied_twice };

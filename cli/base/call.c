@@ -163,6 +163,32 @@ cli_json_string(const char *text, FILE *file)
     skn_text_escape(SKN_TEXT_JSON, text, file);
 }
 
+/* A hint of the library names a key: "set data.train=PATH". Here that is an
+ * option: "give -o data.train=PATH". */
+#define HINT_BYTES (2 * SKN_ERROR_HINT_BYTES)
+static const char *
+with_options(const char *hint, char text[HINT_BYTES])
+{
+    static const char set[] = "set ", give[] = "give -o ";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t used = 0;
+    for (const char *at = hint; *at && used + sizeof(give) < HINT_BYTES;) {
+        const char *key = at + strlen(set);
+        bool is_word = at == hint || at[-1] == ' ';
+        if (is_word && strncmp(at, set, strlen(set)) == 0 &&
+            (key += *key == '\'', key[strspn(key, letters)] == '=')) {
+            memcpy(text + used, give, strlen(give));
+            used += strlen(give);
+            at += strlen(set);
+        } else {
+            text[used++] = *at++;
+        }
+    }
+    text[used] = '\0';
+    return text;
+}
+
 static void
 print_field(const char *name, const char *text)
 {
@@ -173,11 +199,12 @@ print_field(const char *name, const char *text)
 static void
 report_event(const char *event, int code, const char *message, const char *hint)
 {
+    char text[HINT_BYTES];
     (void)printf("{\"event\":\"%s\"", event);
     if (code != 0)
         (void)printf(",\"code\":%d", code);
     print_field("message", message);
-    print_field("hint", hint);
+    print_field("hint", with_options(hint, text));
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
 }
@@ -185,11 +212,12 @@ report_event(const char *event, int code, const char *message, const char *hint)
 void
 cli_print_sentence(const char *prefix, const char *message, const char *hint)
 {
+    char text[HINT_BYTES];
     (void)fflush(stdout);
     (void)fputs(prefix, stderr);
     skn_text_escape(SKN_TEXT_LINE, message, stderr);
     (void)fputs(hint[0] ? "; " : "", stderr);
-    skn_text_escape(SKN_TEXT_LINE, hint, stderr);
+    skn_text_escape(SKN_TEXT_LINE, with_options(hint, text), stderr);
     (void)fputc('\n', stderr);
 }
 
@@ -220,10 +248,24 @@ cli_warn(const cli_call_t *call, const char *message, const char *hint)
     cli_warn_at(call, &warning);
 }
 
+const char *
+cli_problem_text(const skn_config_problem_t *problem,
+                 char text[CLI_PROBLEM_BYTES])
+{
+    if (problem->line > 0)
+        (void)snprintf(text, CLI_PROBLEM_BYTES, "%s:%u:%u: %s", problem->file,
+                       problem->line, problem->column, problem->text);
+    else
+        (void)snprintf(text, CLI_PROBLEM_BYTES, "%s", problem->text);
+    return text;
+}
+
 void
 cli_warn_at(const cli_call_t *call, const skn_config_problem_t *warning)
 {
-    cli_print_sentence("skein: warning: ", warning->text, warning->hint);
+    char text[CLI_PROBLEM_BYTES], hint[HINT_BYTES];
+    (void)cli_problem_text(warning, text);
+    cli_print_sentence("skein: warning: ", text, warning->hint);
     if (!call->json || prints_document(call))
         return;
     (void)fputs("{\"event\":\"warning\"", stdout);
@@ -232,8 +274,8 @@ cli_warn_at(const cli_call_t *call, const skn_config_problem_t *warning)
         (void)printf(",\"line\":%u,\"column\":%u", warning->line,
                      warning->column);
     }
-    print_field("message", warning->text);
-    print_field("hint", warning->hint);
+    print_field("message", text);
+    print_field("hint", with_options(warning->hint, hint));
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
 }

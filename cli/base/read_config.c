@@ -46,9 +46,11 @@ cli_config_report(const cli_call_t *call, skn_config_t *config)
         return code;
     }
     for (size_t k = 0; (problem = skn_config_problem(config, k)); k++) {
-        skn_error_t error = { .status = problem->status };
-        (void)snprintf(error.text, sizeof(error.text), "%s", problem->text);
-        (void)snprintf(error.hint, sizeof(error.hint), "%s", problem->hint);
+        char text[CLI_PROBLEM_BYTES];
+        skn_error_t error;
+        (void)skn_fail(&error, problem->status, "%s",
+                       cli_problem_text(problem, text));
+        (void)skn_fail_hint(&error, problem->status, "%s", problem->hint);
         (void)cli_report(call, &error);
     }
     return code;

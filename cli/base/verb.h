@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "skein/error.h"
+#include "skein/limits.h"
 
 /* An option of the command line. With an argument name it takes a value, and
  * may be given more than once. */
@@ -88,8 +89,12 @@ void cli_print_sentence(const char *prefix, const char *message,
 /* Prints a warning: one line on standard error, and an event with --json,
  * except for verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
-/* The same with a place, whose file, line and column are in the event. */
 struct skn_config_problem;
+/* The text of a problem, after its place if it has one. Returns `text`. */
+#define CLI_PROBLEM_BYTES (SKN_TEXT_MAX + SKN_ERROR_TEXT_BYTES)
+const char *cli_problem_text(const struct skn_config_problem *problem,
+                             char text[CLI_PROBLEM_BYTES]);
+/* The same with a place, whose file, line and column are in the event. */
 void cli_warn_at(const cli_call_t *call,
                  const struct skn_config_problem *warning);
 /* Flushes standard output; a full disk or closed pipe is an exit code too. */

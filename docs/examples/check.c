@@ -6,6 +6,9 @@
 static void
 complain(const char *what, const skn_config_problem_t *problem)
 {
+    if (problem->line > 0)
+        fprintf(stderr, "%s:%u:%u: ", problem->file, problem->line,
+                problem->column);
     fprintf(stderr, "%s: %s%s%s\n", what, problem->text,
             problem->hint[0] ? "; " : "", problem->hint);
 }

@@ -60,6 +60,14 @@ skn_lines_open_text(const char *text, size_t bytes, const char *name,
     if (lines && skn_stream_open_memory(name, text, bytes, &lines->stream,
                                         error) != SKN_OK)
         skn_lines_close(&lines);
+    /* Two KB of a request unpack to millions of lines. */
+    if (lines && skn_stream_is_packed(lines->stream)) {
+        (void)skn_fail(error, SKN_BAD_DATA,
+                       "%s: is packed, and only a file is unpacked",
+                       skn_stream_name_shown(name));
+        (void)skn_fail_hint(error, SKN_BAD_DATA, "send the text as it is");
+        skn_lines_close(&lines);
+    }
     return lines;
 }
 

@@ -384,6 +384,12 @@ skn_stream_hash(const skn_stream_t *stream)
     return XXH3_64bits_digest(stream->hash);
 }
 
+bool
+skn_stream_is_packed(const skn_stream_t *stream)
+{
+    return stream->packing != PLAIN;
+}
+
 uint64_t
 skn_stream_source_bytes(const skn_stream_t *stream)
 {

@@ -8,6 +8,7 @@
 #ifndef FORMATS_DATASET_STREAM_H
 #define FORMATS_DATASET_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -39,6 +40,9 @@ skn_status_t skn_stream_read(skn_stream_t *stream, void *room,
 /* XXH3, 64 bits, of all bytes that skn_stream_read has returned so far: the
  * same for a text and for its packed forms. */
 uint64_t skn_stream_hash(const skn_stream_t *stream);
+
+/* Whether the bytes are those of gzip or zstd. */
+bool skn_stream_is_packed(const skn_stream_t *stream);
 
 /* Bytes read from the file so far, packed ones if it is compressed. */
 uint64_t skn_stream_source_bytes(const skn_stream_t *stream);

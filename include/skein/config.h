@@ -72,8 +72,9 @@ SKN_API void skn_config_destroy(skn_config_t **config);
 typedef struct skn_config_problem {
     uint32_t struct_bytes;
     skn_status_t status;
-    const char *text; /* one sentence; begins with the place, if it has one */
-    const char *hint; /* what to do; "": nothing is known */
+    const char *text; /* one sentence, without the place */
+    const char *hint; /* what to do, such as "set data.train=PATH", which is the
+                       * text of an override; "": nothing is known */
     const char *file; /* "": it has no place in a file */
     uint32_t line, column; /* from 1; 0: it has no place in a file */
 } skn_config_problem_t;

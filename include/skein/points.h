@@ -9,8 +9,8 @@
  *     skn_point_reader_close(&reader);
  *
  * The text is that of data files: a point is a line `3,9 17:0.5 4:1`, with its
- * labels, which may be missing, and feature:value. It may be packed by gzip or
- * zstd. A reader is for one thread at a time; names do not change, and any
+ * labels, which may be missing, and feature:value. A file may be packed by gzip
+ * or zstd. A reader is for one thread at a time; names do not change, and any
  * number of threads may read them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_POINTS_H
@@ -57,7 +57,8 @@ SKN_API skn_point_reader_t *skn_point_reader_open(
     const char *path, const skn_point_reader_options_t *options,
     skn_error_t *error);
 /* Reads `text_bytes` bytes of `text`, which must outlive the reader, such as a
- * request. `name` is used in messages, is copied, and may be NULL. */
+ * request. `name` is used in messages, is copied, and may be NULL. A packed
+ * text is refused (SKN_BAD_DATA): a few bytes can hold millions of points. */
 SKN_API skn_point_reader_t *skn_point_reader_open_text(
     const char *text, size_t text_bytes, const char *name,
     const skn_point_reader_options_t *options, skn_error_t *error);

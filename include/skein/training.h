@@ -122,9 +122,11 @@ SKN_API size_t skn_training_event_bytes(skn_training_t *training);
 /* Asks for a checkpoint, after which training continues: at the next marker of
  * the run if that is near (`stop_s`), otherwise at one that is made for it. The
  * checkpoint is that of a run that was stopped there, and the rest of the run
- * has the bits of one that was resumed there. An event `checkpoint` has its
- * folder. Does nothing while no network is trained, and on other nodes than the
- * first. From any thread, and safe in a signal handler, until destroy. */
+ * has the bits of one that was resumed there. Its event `checkpoint` has its
+ * folder, and in `answers` the number of calls that it answers; a checkpoint
+ * that was due has no such member. Does nothing while no network is trained,
+ * and on other nodes than the first. From any thread, and safe in a signal
+ * handler, until destroy. */
 SKN_API void skn_training_save(skn_training_t *training);
 
 /* Asks the training to save and end soon; `resume` then continues it. While it

@@ -129,7 +129,7 @@ for language in c11 cxx17; do
     check_code 78 "$language: a wrong file is refused" sh -c \
         "sed 's/train:/trian:/' '$work/tiny.yaml' | ./check 2>complaints"
     check_match "$language: with each of its problems" \
-        "^error: stdin:[0-9]+:[0-9]+: .*'trian'" complaints
+        "^stdin:[0-9]+:[0-9]+: error: .*'trian'" complaints
 
     check "$language: service.c builds" example skein service.c -pthread \
         -o service

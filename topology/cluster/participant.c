@@ -356,7 +356,7 @@ find_node(skn_participant_t *participant, const char *name, skn_error_t *error)
                              skn_fail(error, SKN_USAGE,
                                       "a member needs a folder for its part of "
                                       "the run"),
-                             "give -o checkpoint.path=FOLDER");
+                             "set checkpoint.path=FOLDER");
     for (size_t k = 0; k < model->node_count; k++)
         if (strcmp(model->nodes[k].name, name) == 0)
             participant->node = &model->nodes[k];

@@ -81,7 +81,7 @@ skn_run_journal_open(skn_run_journal_t *journal, const skn_model_t *model,
             error,
             skn_fail(error, SKN_USAGE,
                      "checkpoint.path must be set when a coordinator is used"),
-            "give -o checkpoint.path=FOLDER, the same for all machines");
+            "set checkpoint.path=FOLDER, the same for all machines");
     skn_status_t status = skn_resume_make_top(folder, error);
     if (status != SKN_OK)
         return status;

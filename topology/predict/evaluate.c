@@ -43,7 +43,7 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
                        "PSP@k is left out, since it needs the training file: "
                        "%.400s",
                        error.text);
-        (void)skn_fail_hint(warning, SKN_OK, "give -o data.train=FILE");
+        (void)skn_fail_hint(warning, SKN_OK, "set data.train=FILE");
         return false;
     }
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
@@ -180,12 +180,12 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     if (!path[0])
         return skn_fail_hint(
             error, skn_fail(error, SKN_USAGE, "the run has no test file"),
-            "give -o data.test=FILE");
+            "set data.test=FILE");
     if (test) /* the run's cache is that of the run's file */
         data.cache = "auto";
     skn_status_t status = skn_data_open(&data, path, "test", &dataset, error);
     if (status == SKN_NO_INPUT && !test)
-        return skn_fail_hint(error, status, "give -o data.test=FILE");
+        return skn_fail_hint(error, status, "set data.test=FILE");
     if (status != SKN_OK)
         return status;
     take_notes(dataset, evaluation);

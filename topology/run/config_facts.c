@@ -24,11 +24,28 @@ lend(skn_config_t *config, skn_status_t status, const char *text,
     return &config->lent;
 }
 
+/* Gives the lent problem its place, which its text has no longer. */
+static void
+add_place(skn_config_t *config, const char *file, size_t file_bytes,
+          uint32_t line, uint32_t column)
+{
+    char place[32];
+    (void)snprintf(config->lent_file, sizeof(config->lent_file), "%.*s",
+                   (int)file_bytes, file);
+    (void)snprintf(place, sizeof(place), ":%u:%u: ", line, column);
+    const char *before = strstr(config->lent.text, place);
+    if (before)
+        config->lent.text = before + strlen(place);
+    config->lent.line = line;
+    config->lent.column = column;
+}
+
 const skn_config_problem_t *
 skn_config_problem(skn_config_t *config, size_t index)
 {
     skn_error_t error = { 0 };
     size_t file_bytes = 0;
+    uint32_t line = 0, column = 0;
     const char *text =
         config ? skn_problems_text(config->problems, index) : NULL;
     if (!text)
@@ -36,10 +53,9 @@ skn_config_problem(skn_config_t *config, size_t index)
     skn_status_t status = skn_problems_get(config->problems, index, &error);
     (void)lend(config, status, text,
                skn_problems_hint_text(config->problems, index));
-    if (skn_problems_place(config->problems, index, &file_bytes,
-                           &config->lent.line, &config->lent.column))
-        (void)snprintf(config->lent_file, sizeof(config->lent_file), "%.*s",
-                       (int)file_bytes, text);
+    if (skn_problems_place(config->problems, index, &file_bytes, &line,
+                           &column))
+        add_place(config, text, file_bytes, line, column);
     return &config->lent;
 }
 
@@ -50,12 +66,9 @@ skn_config_warning(skn_config_t *config, size_t index)
         return NULL;
     const config_warning_t *warning = &config->warnings[index];
     (void)lend(config, SKN_OK, warning->text, warning->hint);
-    if (warning->place.line > 0) {
-        (void)snprintf(config->lent_file, sizeof(config->lent_file), "%s",
-                       warning->place.origin);
-        config->lent.line = warning->place.line;
-        config->lent.column = warning->place.column;
-    }
+    if (warning->place.line > 0)
+        add_place(config, warning->place.origin, strlen(warning->place.origin),
+                  warning->place.line, warning->place.column);
     return &config->lent;
 }
 

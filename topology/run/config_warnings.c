@@ -38,7 +38,7 @@ look_for(skn_config_t *config, const char *key, const char *path)
     if (!path[0] || access(path, R_OK) == 0)
         return;
     (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read", key, path);
-    (void)snprintf(hint, sizeof(hint), "give -o %s=PATH", key);
+    (void)snprintf(hint, sizeof(hint), "set %s=PATH", key);
     add(config, NULL, text, hint);
 }
 
@@ -52,7 +52,7 @@ look_for_folder(skn_config_t *config)
         add(config, NULL,
             "checkpoint.path is not set, which `skein coordinator` and "
             "`skein member` need",
-            "give -o checkpoint.path=FOLDER");
+            "set checkpoint.path=FOLDER");
 }
 
 static void

@@ -165,7 +165,7 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (is_resume && !run->model->checkpoint.path[0] && !options->run_path[0]) {
         status = skn_fail(error, SKN_USAGE,
                           "--resume needs to know which run to continue");
-        return skn_fail_hint(error, status, "give -o checkpoint.path=FOLDER");
+        return skn_fail_hint(error, status, "set checkpoint.path=FOLDER");
     }
     if (!options->run_id[0])
         status = skn_run_id_draw(options->run_id, error);
@@ -236,7 +236,7 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
             error,
             skn_fail(error, SKN_USAGE,
                      "a prediction needs to know the run of the model"),
-            "give -o checkpoint.path=FOLDER");
+            "set checkpoint.path=FOLDER");
     (void)snprintf(options->run_path, SKN_TEXT_MAX, "%s", path);
     bool gone = false;
     skn_checkpoint_t *checkpoint = NULL;
@@ -410,7 +410,7 @@ refuse_memory_disk(const char *place, const char *folder, uint64_t bytes,
         place, folder, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available >> 20));
     return skn_fail_hint(error, status,
-                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "set train.optimizer.offload_path=FOLDER on a "
                          "disk");
 }
 
@@ -458,7 +458,7 @@ check_offload(const skn_model_run_t *run,
                       place, (unsigned long long)(bytes >> 20), folder,
                       (unsigned long long)(disk.room_bytes >> 20));
     return skn_fail_hint(error, status,
-                         "give -o train.optimizer.offload_path=FOLDER on a "
+                         "set train.optimizer.offload_path=FOLDER on a "
                          "disk with more, take fewer model.layers.hidden.units,"
                          " or optimizer adagrad, which needs no file");
 }

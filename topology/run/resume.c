@@ -317,7 +317,7 @@ find_parts(const char *path, const skn_from_t *from, skn_node_folders_t *parts,
     return skn_fail_hint(error, SKN_CANNOT_CREATE,
                          "continue on nodes that come and go (`skein up "
                          "--elastic`), in one process (`skein train "
-                         "--resume`), or give -o checkpoint.copies=1");
+                         "--resume`), or set checkpoint.copies=1");
 }
 
 skn_status_t
@@ -410,10 +410,10 @@ fit_format(const skn_checkpoint_t *checkpoint, const char *path,
     (void)snprintf(key, sizeof(key), "number format of layer '%s'",
                    output->name);
     (void)snprintf(hint, sizeof(hint),
-                   "give -o model.layers.%s.weights=%s, or start a new run in "
+                   "set model.layers.%s.weights=%s, or start a new run in "
                    "another checkpoint.path",
                    output->name,
-                   was_half ? "bf16 and -o train.updates=loan" : "f32");
+                   was_half ? "bf16 and set train.updates=loan" : "f32");
     return misfit(path, key, hint, error);
 }
 
@@ -455,8 +455,8 @@ skn_resume_single(const skn_resume_t *resume, const char *path,
     if (!resume->has_checkpoint || resume->finished)
         return SKN_OK;
     return misfit(path, "train.ensemble or train.ranker_trees",
-                  "it holds one network without a ranker: give -o "
-                  "train.ensemble=1 -o train.ranker_trees=0, or another "
+                  "it holds one network without a ranker: set "
+                  "train.ensemble=1 and set train.ranker_trees=0, or another "
                   "checkpoint.path",
                   error);
 }

@@ -33,11 +33,11 @@ void skn_shortfall_spec(const skn_spec_t *spec, skn_shortfall_tell_t *tell,
  * may run on any. */
 uint32_t skn_shortfall_units(const skn_wiring_t *wiring, uint32_t node);
 /* Warns of a quota that is less than the `units` of a run. `root` as in
- * groups.h. The hint consists of `fewer`, such as "give -o resources.cores=",
+ * groups.h. The hint consists of `fewer`, such as "set resources.cores=",
  * and the number. */
 void skn_shortfall_quota(const char *root, uint32_t units, const char *fewer,
                          skn_shortfall_tell_t *tell, const void *state);
-#define SKN_SHORTFALL_CORES "give -o resources.cores="
+#define SKN_SHORTFALL_CORES "set resources.cores="
 #define SKN_SHORTFALL_NODE "set its `cores` in the file to "
 
 #endif

@@ -53,7 +53,7 @@ read_model(skn_tuning_t *tuning, skn_error_t *error)
         status = skn_fail(error, SKN_USAGE,
                           "%s has %zu nodes; trials are of one process",
                           how->path, tuning->model->node_count);
-        (void)skn_fail_hint(error, status, "give -o 'nodes=[]'");
+        (void)skn_fail_hint(error, status, "set 'nodes=[]'");
     }
     if (status == SKN_OK && !(tuning->model->train.validate > 0)) {
         skn_model_destroy(&tuning->model);
@@ -84,7 +84,7 @@ skn_search_prepare(skn_tuning_t *tuning, skn_error_t *error)
         status = skn_fail(error, SKN_BAD_DATA,
                           "%s: none of %" PRIu64 " points is held back",
                           tuning->model->data.train, data->train_points);
-        (void)skn_fail_hint(error, status, "give -o train.validate=0.2");
+        (void)skn_fail_hint(error, status, "set train.validate=0.2");
     }
     if (status != SKN_OK)
         return status;

@@ -10,6 +10,7 @@
 #include "cli/base/help.h"
 #include "cli/base/read_config.h"
 #include "cli/base/verb.h"
+#include "skein/config.h"
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
@@ -160,6 +161,17 @@ fail_plainly(void)
 }
 
 static void
+fail_for_a_key(void)
+{
+    skn_error_t error = { 0 };
+    (void)skn_fail(&error, SKN_NO_INPUT, "no data");
+    (void)skn_fail_hint(&error, SKN_NO_INPUT,
+                        "reset a=1, set data.train=PATH or set 'nodes=[]', or "
+                        "set it");
+    code = cli_report(&plain, &error);
+}
+
+static void
 fail_in_json(void)
 {
     skn_error_t error = { 0 };
@@ -191,6 +203,34 @@ Test(call, a_failure_is_an_event_too_with_json)
                            "\"no \\\"wall\\\"\",\"hint\":\"\"}\n");
     caught(STDERR_FILENO, fail_in_json, text, sizeof(text));
     cr_expect_str_eq(text, "skein: no \"wall\"\n");
+}
+
+Test(call, a_key_of_a_remedy_is_an_option)
+{
+    char text[512];
+    caught(STDERR_FILENO, fail_for_a_key, text, sizeof(text));
+    cr_expect_str_eq(text, "skein: no data; reset a=1, give -o data.train=PATH "
+                           "or give -o 'nodes=[]', or set it\n");
+}
+
+static void
+warn_at_a_place(void)
+{
+    const skn_config_problem_t warning = {
+        .text = "it rains", .hint = "", .file = "f", .line = 3, .column = 5
+    };
+    cli_warn_at(&talks, &warning);
+}
+
+Test(call, a_warning_begins_with_its_place)
+{
+    char text[512];
+    caught(STDERR_FILENO, warn_at_a_place, text, sizeof(text));
+    cr_expect_str_eq(text, "skein: warning: f:3:5: it rains\n");
+    caught(STDOUT_FILENO, warn_at_a_place, text, sizeof(text));
+    cr_expect_str_eq(text, "{\"event\":\"warning\",\"file\":\"f\",\"line\":3,"
+                           "\"column\":5,\"message\":\"f:3:5: it rains\","
+                           "\"hint\":\"\"}\n");
 }
 
 Test(call, a_warning_is_both_with_json)

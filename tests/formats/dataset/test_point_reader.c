@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "skein/limits.h"
@@ -193,8 +194,12 @@ Test(point_reader, a_damaged_file_fails_after_its_points_and_stays_failed)
     /* A gzip member of stored bytes that breaks off. */
     static const char packed[] = "\x1f\x8b\x08\0\0\0\0\0\0\3\1\x10\0\xef\xff"
                                  "1 2:3\n";
-    skn_point_reader_t *reader = skn_point_reader_open_text(
-        packed, sizeof(packed) - 1, NULL, NULL, &error);
+    char path[32];
+    int file = memfd_create("packed", MFD_CLOEXEC);
+    ssize_t bytes = (ssize_t)sizeof(packed) - 1;
+    cr_assert_eq(write(file, packed, sizeof(packed) - 1), bytes);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    skn_point_reader_t *reader = skn_point_reader_open(path, NULL, &error);
     cr_assert(reader, "%s", error.text);
     const skn_read_t *read = skn_point_reader_next(reader, &error);
     if (read)
@@ -203,9 +208,22 @@ Test(point_reader, a_damaged_file_fails_after_its_points_and_stays_failed)
         read = skn_point_reader_next(reader, &error);
     cr_expect_null(read);
     cr_expect_eq(error.status, SKN_BAD_DATA, "%s", error.text);
-    cr_expect_eq(strncmp(error.text, "text", 4), 0, "%s", error.text);
+    cr_expect_eq(strncmp(error.text, path, strlen(path)), 0, "%s", error.text);
     cr_expect_null(skn_point_reader_next(reader, NULL));
     skn_point_reader_close(&reader);
+    (void)close(file);
+}
+
+/* It may hold millions of points, and come from anywhere. */
+Test(point_reader, a_packed_request_is_refused)
+{
+    static const char gzip[] = "\x1f\x8b\x08\0", zstd[] = "\x28\xb5\x2f\xfd";
+    cr_expect_null(skn_point_reader_open_text(gzip, 4, NULL, NULL, &error));
+    cr_expect_eq(error.status, SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     "text: is packed, and only a file is unpacked");
+    cr_expect_null(skn_point_reader_open_text(zstd, 4, "r", NULL, &error));
+    cr_expect_eq(error.status, SKN_BAD_DATA);
 }
 
 Test(point_reader, what_cannot_be_read_is_refused)

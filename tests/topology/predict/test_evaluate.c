@@ -83,7 +83,7 @@ Test(evaluate, without_a_training_file_there_is_no_psp)
     cr_expect_geq(found.scores.p5, 0);
     cr_assert_eq(found.warning_count, 1u);
     cr_expect_eq(strncmp(found.warnings[0].text, "PSP@k is left out", 17), 0);
-    cr_expect_str_eq(found.warnings[0].hint, "give -o data.train=FILE");
+    cr_expect_str_eq(found.warnings[0].hint, "set data.train=FILE");
     skn_predictor_close(&predictor);
     trained_remove(&fixture);
 }
@@ -137,7 +137,7 @@ Test(evaluate, a_missing_test_file_is_reported_with_the_way_out)
     cr_assert(predictor, "%s", error.text);
     cr_expect_eq(skn_evaluate(predictor, NULL, NULL, &found, &error),
                  SKN_NO_INPUT);
-    cr_expect_str_eq(error.hint, "give -o data.test=FILE");
+    cr_expect_str_eq(error.hint, "set data.test=FILE");
     skn_predictor_close(&predictor);
     trained_remove(&fixture);
 }

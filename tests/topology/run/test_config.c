@@ -228,6 +228,7 @@ Test(config, all_mistakes_come_in_one_pass)
     cr_expect_eq(problem->line, 7);
     cr_expect_gt(problem->column, 1);
     cr_expect(strstr(problem->hint, "window"), "%s", problem->hint);
+    cr_expect_str_eq(problem->text, "unknown option 'windw' of train");
     cr_expect_null(skn_config_problem(config, 2));
     cr_expect(prints(config, SKN_CONFIG_PROBLEMS, "     7 | train:"));
     cr_expect(prints(config, SKN_CONFIG_PROBLEM_EVENTS,
@@ -342,6 +343,8 @@ Test(config, faults_of_both_data_files_are_problems)
     skn_config_t *config = made(MODEL, overrides, 2);
     cr_expect(warns_of(config, "data.train: /nowhere/a cannot be read"));
     cr_expect(warns_of(config, "data.test: /nowhere/b cannot be read"));
+    cr_expect_str_eq(skn_config_warning(config, 0)->hint,
+                     "set data.train=PATH");
     cr_expect_eq(skn_config_plan(config, &error), SKN_NO_INPUT);
     cr_expect_eq(skn_config_plan(config, &error), SKN_NO_INPUT);
     const skn_config_problem_t *problem = skn_config_problem(config, 1);
@@ -358,8 +361,9 @@ Test(config, warnings_have_their_place)
     cr_assert(warning);
     cr_expect_eq(warning->line, 7);
     cr_expect_str_eq(warning->file, path);
-    cr_expect(strstr(warning->text, "'cores' of resources is 500"), "%s",
-              warning->text);
+    cr_expect(strncmp(warning->text, "'cores' of resources is 500",
+                      strlen("'cores' of resources is 500")) == 0,
+              "%s", warning->text);
     skn_config_destroy(&config);
 }
 

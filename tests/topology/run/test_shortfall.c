@@ -147,8 +147,7 @@ Test(shortfall, a_quota_below_the_cores_of_a_run_is_reported)
     cr_expect_str_eq(told.message,
                      "the run takes 4 cores, and the quota of its control "
                      "group is 2.50");
-    cr_expect(strstr(told.hint, "or give -o resources.cores=2: "), "%s",
-              told.hint);
+    cr_expect(strstr(told.hint, "or set resources.cores=2: "), "%s", told.hint);
     skn_shortfall_quota(root, 4, "list fewer: ", tell, &told);
     cr_expect(strstr(told.hint, "or list fewer: 2: "), "%s", told.hint);
     temp_folder_remove(root);

@@ -202,6 +202,8 @@ Test(training, a_text_is_trained_to_its_end)
               !info.idle->notice_file[0]);
     cr_expect_eq(told("\"event\":\"start\""), 1);
     cr_expect_eq(told("\"event\":\"epoch\""), 3);
+    cr_expect_gt(told("\"event\":\"checkpoint\""), 0);
+    cr_expect_eq(told("\"answers\""), 0);
     cr_expect_eq(told("\"train_points\":120"), 1);
     skn_predictor_t *predictor = skn_predictor_open(info.path, &error);
     cr_expect(predictor, "%s", error.text);
@@ -390,7 +392,7 @@ Test(training, a_training_that_is_broken_off_saves_nothing)
 Test(training, a_checkpoint_on_demand_does_not_end_the_run)
 {
     skn_training_options_t options = options_of(endless, 3);
-    char first[32], second[32];
+    char first[32], second[32], answers[8];
     options.progress_ms = 1;
     skn_training_t *training = made(config, &options);
     skn_training_save(training); /* nothing is trained yet */
@@ -402,6 +404,8 @@ Test(training, a_checkpoint_on_demand_does_not_end_the_run)
     skn_training_save(training);
     cr_assert(read_to(training, "checkpoint"));
     member_of("checkpoint", "batch", second, sizeof(second));
+    member_of("checkpoint", "answers", answers, sizeof(answers));
+    cr_expect_str_eq(answers, "1");
     cr_expect_lt(strtoull(first, NULL, 10), strtoull(second, NULL, 10));
     cr_expect_eq(told("\"event\":\"checkpoint\""), 2);
     skn_training_destroy(&training);

@@ -89,14 +89,14 @@ void cli_print_sentence(const char *prefix, const char *message,
 /* Prints a warning: one line on standard error, and an event with --json,
  * except for verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);
-struct skn_config_problem;
+struct skn_config_problem_s;
 /* The text of a problem, after its place if it has one. Returns `text`. */
 #define CLI_PROBLEM_BYTES (SKN_TEXT_MAX + SKN_ERROR_TEXT_BYTES)
-const char *cli_problem_text(const struct skn_config_problem *problem,
+const char *cli_problem_text(const struct skn_config_problem_s *problem,
                              char text[CLI_PROBLEM_BYTES]);
 /* The same with a place, whose file, line and column are in the event. */
 void cli_warn_at(const cli_call_t *call,
-                 const struct skn_config_problem *warning);
+                 const struct skn_config_problem_s *warning);
 /* Flushes standard output; a full disk or closed pipe is an exit code too. */
 int cli_finish(const cli_call_t *call, int code);
 

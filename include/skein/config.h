@@ -69,7 +69,7 @@ SKN_API void skn_config_destroy(skn_config_t **config);
 
 /* A fault, or a warning, whose status is SKN_OK. The library fills it: members
  * may be added at the end within one SONAME. */
-typedef struct skn_config_problem {
+typedef struct skn_config_problem_s {
     uint32_t struct_bytes;
     skn_status_t status;
     const char *text; /* one sentence, without the place */
@@ -98,7 +98,7 @@ SKN_API const skn_config_problem_t *skn_config_warning(skn_config_t *config,
  * machine lacks; returns the first one's status. */
 SKN_API skn_status_t skn_config_plan(skn_config_t *config, skn_error_t *error);
 
-typedef struct skn_config_info {
+typedef struct skn_config_info_s {
     uint32_t struct_bytes; /* set by the caller before the call */
     skn_config_sort_t sort;
     const char *name;         /* the file's without folder and extension, or

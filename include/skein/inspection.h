@@ -43,7 +43,7 @@ SKN_API skn_inspection_t *skn_inspection_open(const char *path,
 /* Frees, and sets *inspection to NULL, which it may be already. */
 SKN_API void skn_inspection_close(skn_inspection_t **inspection);
 
-typedef struct skn_inspection_info {
+typedef struct skn_inspection_info_s {
     size_t struct_bytes;
     const char *path;    /* as it was given */
     const char *run_id;  /* 32 hex digits */
@@ -94,7 +94,7 @@ typedef struct skn_inspection_folder {
     size_t file_count;
 } skn_inspection_folder_t;
 
-typedef struct skn_inspection_checkpoint {
+typedef struct skn_inspection_checkpoint_s {
     size_t struct_bytes;
     const char *name;           /* of its folder, such as batch-000000001234 */
     uint64_t batch, generation; /* generation: of an elastic run, else 0 */
@@ -120,7 +120,7 @@ typedef struct skn_inspection_piece {
     const char *xxh3_128; /* of its bytes, 32 hex digits; "": damaged since */
 } skn_inspection_piece_t;
 
-typedef struct skn_inspection_tensor {
+typedef struct skn_inspection_tensor_s {
     size_t struct_bytes;
     const char *name;       /* such as output.weight */
     const char *dtype;      /* F32, BF16, U64, ... as in safetensors */

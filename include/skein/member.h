@@ -110,7 +110,7 @@ SKN_API void skn_member_stop(skn_member_t *member);
  * events are kept. */
 SKN_API skn_status_t skn_member_wait(skn_member_t *member, skn_error_t *error);
 
-typedef struct skn_member_info {
+typedef struct skn_member_info_s {
     uint32_t struct_bytes;      /* set by the caller before the call */
     const char *name, *address; /* of the run and of the coordinator; "" before
                                  * the start */
@@ -193,7 +193,7 @@ SKN_API void skn_coordinator_stop(skn_coordinator_t *coordinator);
 SKN_API skn_status_t skn_coordinator_wait(skn_coordinator_t *coordinator,
                                           skn_error_t *error);
 
-typedef struct skn_coordinator_info {
+typedef struct skn_coordinator_info_s {
     uint32_t struct_bytes;      /* set by the caller before the call */
     uint32_t node_count;        /* of the config; 0 before the start */
     const char *const *nodes;   /* their names */

@@ -45,7 +45,7 @@ SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 
 /* Lives as long as the predictor. Members may be added at the end within one
  * SONAME: a library that is older than the host has fewer. */
-typedef struct skn_predictor_info {
+typedef struct skn_predictor_info_s {
     size_t struct_bytes; /* of the members that this library has */
     const char *path;    /* of the checkpoint */
     const char *run_id;  /* 32 hex digits */

@@ -160,7 +160,7 @@ typedef struct skn_training_idle {
     const char *notice_file, *notice_command; /* "": none */
 } skn_training_idle_t;
 
-typedef struct skn_training_info {
+typedef struct skn_training_info_s {
     uint32_t struct_bytes; /* set by the caller before the call */
     skn_training_phase_t phase;
     const char *path, *run_id; /* of the run; "" until they are known */

@@ -111,7 +111,7 @@ SKN_API void skn_tuning_stop(skn_tuning_t *tuning);
  * started, otherwise the failure. All unread events are kept. */
 SKN_API skn_status_t skn_tuning_wait(skn_tuning_t *tuning, skn_error_t *error);
 
-typedef struct skn_tuning_info {
+typedef struct skn_tuning_info_s {
     uint32_t struct_bytes; /* set by the caller before the call */
     uint32_t trial_count;  /* that are done, also before a `resume` */
     const char *folder;    /* of the tuning; "" until it is known */

@@ -14,7 +14,8 @@ compile() {
         c++:c++17:clang++-14 c++:c++20:g++; do
         compiler=${language##*:} language=${language%:*}
         command -v "$compiler" >/dev/null || continue
-        flags=(-Wall -Wextra -pedantic -Werror -Iinclude "${system[@]}")
+        flags=(-Wall -Wextra -Wshadow -pedantic -Werror)
+        flags+=(-Iinclude "${system[@]}")
         [[ -z $strict || $language == c:* ]] || flags+=("$strict")
         "$compiler" -x "${language%:*}" -std="${language#*:}" -fsyntax-only \
             "${flags[@]}" "$file" || return 1

@@ -24,7 +24,7 @@ struct skn_member {
     skn_party_t party; /* its queue's mutex guards the next two */
     uint64_t generation;
     bool is_connected;
-    char *node, *program;
+    const char *node, *program;
     uint32_t wait_s, grace_s, patience_s;
     bool progress;
     skn_training_idle_t idle;
@@ -34,8 +34,8 @@ struct skn_member {
 static skn_status_t
 check(const skn_member_t *member, const char *function, skn_error_t *error)
 {
-    return skn_party_check(member ? &member->party : NULL, MEMBER_NOUN,
-                           function, error);
+    return skn_job_check(member ? &member->party.job : NULL, MEMBER_NOUN,
+                         function, error);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -44,6 +44,8 @@ static skn_status_t
 copy_options(skn_member_t *member, const skn_member_options_t *options,
              skn_error_t *error)
 {
+    const char **texts[] = { &member->node, &member->program };
+    const char *const *none = NULL;
     member->wait_s = options->wait_s;
     member->grace_s = options->grace_s;
     member->patience_s = options->patience_s;
@@ -51,13 +53,10 @@ copy_options(skn_member_t *member, const skn_member_options_t *options,
     if (!options->node || !options->node[0])
         return skn_fail(error, SKN_USAGE,
                         "the member's options have no name of a node");
-    member->node = strdup(options->node);
-    member->program =
-        strdup(options->program && options->program[0] ? options->program
-                                                       : PROGRAM_DEFAULT);
-    return member->node && member->program
-               ? SKN_OK
-               : skn_fail(error, SKN_NO_MEMORY, "no memory for a member");
+    member->node = options->node;
+    member->program = options->program && options->program[0] ? options->program
+                                                              : PROGRAM_DEFAULT;
+    return skn_job_own(&member->party.job, texts, 2, &none, 0, error);
 }
 
 skn_member_t *
@@ -95,11 +94,9 @@ skn_member_destroy(skn_member_t **destroyed)
     if (check(member, "", NULL) != SKN_OK)
         return; /* its thread, sockets and worker are the other process's */
     skn_member_stop(member);
-    (void)skn_party_wait(&member->party, NULL);
+    (void)skn_job_wait(&member->party.job, NULL);
     skn_participant_close(&member->participant);
     skn_party_fini(&member->party);
-    free(member->node);
-    free(member->program);
     free(member);
 }
 
@@ -108,10 +105,10 @@ skn_member_destroy(skn_member_t **destroyed)
 static void
 note(skn_member_t *member)
 {
-    (void)pthread_mutex_lock(&member->party.queue.mutex);
+    (void)pthread_mutex_lock(&member->party.job.queue.mutex);
     member->generation = skn_participant_generation(member->participant);
     member->is_connected = skn_participant_is_connected(member->participant);
-    (void)pthread_mutex_unlock(&member->party.queue.mutex);
+    (void)pthread_mutex_unlock(&member->party.job.queue.mutex);
 }
 
 static void *
@@ -122,8 +119,8 @@ thread_main(void *argument)
     skn_participant_t *participant = member->participant;
     uint64_t orders = 0;
     while (orders < SKN_PARTY_BREAK && skn_participant_works(participant)) {
-        skn_participant_wait(participant, party->orders);
-        orders = skn_party_orders(party);
+        skn_participant_wait(participant, party->job.orders);
+        orders = skn_job_orders(&party->job);
         if (orders > 0)
             skn_participant_leave(participant);
         if (orders < SKN_PARTY_BREAK)
@@ -131,7 +128,7 @@ thread_main(void *argument)
         note(member);
     }
     party->is_ending = true;
-    (void)skn_participant_finish(participant, &party->failure);
+    (void)skn_participant_finish(participant, &party->job.failure);
     note(member);
     /* This frees the node for another member, before the events end. */
     skn_participant_close(&member->participant);
@@ -198,7 +195,7 @@ skn_member_start(skn_member_t *member, skn_error_t *error)
 int
 skn_member_fd(const skn_member_t *member)
 {
-    return member ? member->party.queue.descriptor : -1;
+    return member ? member->party.job.queue.descriptor : -1;
 }
 
 skn_status_t
@@ -206,8 +203,8 @@ skn_member_event(skn_member_t *member, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
     skn_status_t status = check(member, "skn_member_event", error);
-    return status == SKN_OK ? skn_party_event(&member->party, timeout_ms, line,
-                                              line_bytes, error)
+    return status == SKN_OK ? skn_job_event(&member->party.job, timeout_ms,
+                                            line, line_bytes, error)
                             : status;
 }
 
@@ -215,21 +212,21 @@ void
 skn_member_leave(skn_member_t *member)
 {
     if (check(member, "", NULL) == SKN_OK)
-        skn_party_order(&member->party, SKN_PARTY_LEAVE);
+        skn_job_order(&member->party.job, SKN_PARTY_LEAVE);
 }
 
 void
 skn_member_stop(skn_member_t *member)
 {
     if (check(member, "", NULL) == SKN_OK)
-        skn_party_order(&member->party, SKN_PARTY_BREAK);
+        skn_job_order(&member->party.job, SKN_PARTY_BREAK);
 }
 
 skn_status_t
 skn_member_wait(skn_member_t *member, skn_error_t *error)
 {
     skn_status_t status = check(member, "skn_member_wait", error);
-    return status == SKN_OK ? skn_party_wait(&member->party, error) : status;
+    return status == SKN_OK ? skn_job_wait(&member->party.job, error) : status;
 }
 
 skn_status_t
@@ -251,13 +248,13 @@ skn_member_info(skn_member_t *member, skn_member_info_t *info,
         .name = model ? model->name : "",
         .address = model ? model->coordinator.address : "",
         .idle = model ? &member->idle : NULL,
-        .event_bytes = skn_line_queue_bytes(&party->queue),
+        .event_bytes = skn_line_queue_bytes(&party->job.queue),
     };
-    (void)pthread_mutex_lock(&party->queue.mutex);
+    (void)pthread_mutex_lock(&party->job.queue.mutex);
     found.works = party->works;
     found.is_connected = party->works && member->is_connected;
     found.generation = party->works ? member->generation : 0;
-    (void)pthread_mutex_unlock(&party->queue.mutex);
+    (void)pthread_mutex_unlock(&party->job.queue.mutex);
     memcpy(info, &found, bytes);
     return SKN_OK;
 }

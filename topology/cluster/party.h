@@ -1,36 +1,29 @@
-/* party.h - the half of a coordinator or a member that faces its host: the
- * config, orders, events and the thread that does the work.
+/* party.h - what coordinators and members have in common: a config, events that
+ * wait for no host, and a start.
  *
  * The host's thread calls every function but skn_party_keep,
- * skn_party_complain, skn_party_orders and skn_party_end, which are for the
- * thread of the party once that has begun.
+ * skn_party_complain and skn_party_end, which are for the thread of the party
+ * once that has begun.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_CLUSTER_PARTY_H
 #define TOPOLOGY_CLUSTER_PARTY_H
 
-#include <sys/types.h>
-
 #include "topology/model/model.h"
-#include "topology/training/line_queue.h"
+#include "topology/training/job.h"
 
-/* Orders add up in the counter of a descriptor: a signal handler may give one,
- * and the threads have to share nothing else. */
+/* The orders of a job add up: a signal handler may give one, and the threads
+ * have to share nothing else. */
 #define SKN_PARTY_LEAVE UINT64_C(1)
 #define SKN_PARTY_BREAK (UINT64_C(1) << 32)
 
 typedef struct skn_party {
-    const char *noun; /* "the coordinator", in messages */
-    char *path, **overrides;
+    skn_job_t job;
+    const char *path, *const *overrides; /* the job's */
     uint32_t override_count;
-    uint32_t process; /* that made it, a skn_process_mark */
-    int orders;
-    skn_line_queue_t queue; /* its mutex guards what both threads use */
-    bool works;             /* it has started, and has not ended */
-    bool is_ending;         /* the thread's: no event is dropped any more */
-    bool was_started, has_thread;
-    pthread_t thread;
+    bool works;     /* it has started, and has not ended; both threads use it */
+    bool is_ending; /* the thread's: no event is dropped any more */
+    bool has_begun;
     skn_model_t *model;
-    skn_error_t failure; /* valid when the thread is joined */
 } skn_party_t;
 
 /* Copies the path of a config and its overrides. `noun` must outlive the party.
@@ -40,16 +33,6 @@ skn_status_t skn_party_init(skn_party_t *party, const char *noun,
                             uint32_t override_count, skn_error_t *error);
 /* The thread has ended. */
 void skn_party_fini(skn_party_t *party);
-
-/* SKN_USAGE: `party` is NULL, or this process is not the one that made it.
- * `function` was called with it. */
-skn_status_t skn_party_check(const skn_party_t *party, const char *noun,
-                             const char *function, skn_error_t *error);
-
-/* Gives an order; also from a signal handler. */
-void skn_party_order(const skn_party_t *party, uint64_t order);
-/* The orders since the last call: a sum. */
-uint64_t skn_party_orders(const skn_party_t *party);
 
 /* The start: reads the config, opens with `open`, which may set `is_done`
  * (there is nothing to do), and begins a thread that runs `run`. A failure is
@@ -72,10 +55,5 @@ void skn_party_complain(skn_party_t *party, int code, const char *message,
                         const char *hint);
 /* Ends the events; `works` is false from then on. */
 void skn_party_end(skn_party_t *party);
-
-/* As skn_coordinator_event and skn_coordinator_wait. */
-skn_status_t skn_party_event(skn_party_t *party, int timeout_ms, char *line,
-                             size_t line_bytes, skn_error_t *error);
-skn_status_t skn_party_wait(skn_party_t *party, skn_error_t *error);
 
 #endif

@@ -9,19 +9,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "formats/text/abi.h"
-#include "formats/text/system_error.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
 #include "topology/training/networks.h"
 #include "topology/training/training_events.h"
 #include "topology/training/training_internal.h"
 #include "topology/training/training_state.h"
-#include "transport/socket/thread_start.h"
 
 /* The struct of the first version ends with this member. */
 #define OPTIONS_BYTES_MIN                                                      \
@@ -33,12 +29,8 @@
 static void
 wake(skn_training_t *training)
 {
-    uint64_t one = 1;
-    int saved = errno;
-    ssize_t written = write(training->orders, &one, sizeof(one));
-    (void)written; /* a full counter is readable already */
-    errno = saved;
-    skn_line_queue_wake(&training->queue);
+    skn_job_order(&training->job, 1);
+    skn_line_queue_wake(&training->job.queue);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -51,9 +43,6 @@ check_options(const skn_training_options_t *options, skn_error_t *error)
                             OPTIONS_BYTES_MIN, sizeof(*options), error);
     if (status != SKN_OK)
         return status;
-    for (uint32_t k = 0; k < options->override_count; k++)
-        if (!options->overrides || !options->overrides[k])
-            return skn_fail(error, SKN_USAGE, "override %u is NULL", k);
     if (options->run_id && options->run_id[0] &&
         strlen(options->run_id) + 1 != SKN_RUN_ID_BYTES)
         return skn_fail(error, SKN_USAGE,
@@ -77,43 +66,20 @@ check_options(const skn_training_options_t *options, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Replaces *text by a copy that the training owns; "" becomes NULL. */
-static bool
-own(skn_training_t *training, size_t *count, const char **text)
-{
-    if (!*text || !**text) {
-        *text = NULL;
-        return true;
-    }
-    *text = training->owned[*count] = strdup(*text);
-    return training->owned[(*count)++] != NULL;
-}
-
-/* Copies the options with all texts that they point to. */
-static bool
-own_options(skn_training_t *training)
+/* Copies the options with all texts that they point to; "" becomes NULL. */
+static skn_status_t
+own_options(skn_training_t *training, skn_error_t *error)
 {
     skn_training_options_t *how = &training->options;
-    const char **texts[] = { &how->path, &how->run_id, &how->trace_path,
-                             &how->node, &how->from,   &how->predict };
-    const char **overrides = NULL;
-    size_t count = 0, text_count = sizeof(texts) / sizeof(texts[0]);
-    uint32_t given = how->override_count;
-    training->owned = calloc(text_count + given + 2, sizeof(char *));
-    overrides = calloc(given + 1, sizeof(*overrides));
-    bool good = training->owned && overrides;
-    if (good)
-        training->owned[count++] = (char *)overrides;
-    else
-        free(overrides);
-    for (uint32_t k = 0; good && k < given; k++) {
-        overrides[k] = training->owned[count] = strdup(how->overrides[k]);
-        good = training->owned[count++] != NULL;
-    }
-    for (size_t k = 0; good && k < text_count; k++)
-        good = own(training, &count, texts[k]);
-    how->overrides = overrides;
-    return good;
+    const char **texts[] = { &how->path,     &how->run_id, &how->trace_path,
+                             &how->node,     &how->from,   &how->predict,
+                             &training->name };
+    size_t text_count = sizeof(texts) / sizeof(texts[0]);
+    for (size_t k = 0; k + 1 < text_count; k++)
+        if (*texts[k] && !**texts[k])
+            *texts[k] = NULL;
+    return skn_job_own(&training->job, texts, text_count, &how->overrides,
+                       how->override_count, error);
 }
 
 /* A training without a config. */
@@ -133,15 +99,11 @@ make(const char *name, const skn_training_options_t *options,
     }
     memcpy(&training->options, options, options->struct_bytes);
     training->info.path = training->info.run_id = "";
-    training->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    training->name = name;
     skn_status_t status =
-        skn_line_queue_init(&training->queue, "the training", error);
-    if (status == SKN_OK && training->orders < 0)
-        status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
-                               "cannot create a descriptor for orders");
-    training->name = strdup(name);
-    if (status == SKN_OK && (!training->name || !own_options(training)))
-        status = skn_fail(error, SKN_NO_MEMORY, "no memory for a training");
+        skn_job_init(&training->job, SKN_TRAINING_NOUN, error);
+    if (status == SKN_OK)
+        status = own_options(training, error);
     if (training->options.predict_labels == 0)
         training->options.predict_labels = PREDICT_LABELS;
     if (status != SKN_OK)
@@ -193,18 +155,12 @@ skn_training_destroy(skn_training_t **training)
     if (!old)
         return;
     *training = NULL;
-    if (skn_training_is_elsewhere(old))
+    if (skn_training_check(old, "", NULL) != SKN_OK)
         return; /* the parent's threads still use the memory */
     skn_training_break(old);
     (void)skn_training_wait(old, NULL);
     skn_network_run_fini(&old->whole);
-    skn_line_queue_fini(&old->queue);
-    if (old->orders >= 0)
-        (void)close(old->orders);
-    for (char **text = old->owned; text && *text; text++)
-        free(*text);
-    free(old->owned);
-    free(old->name);
+    skn_job_fini(&old->job);
     free(old->text);
     free(old->idle_texts[0]);
     free(old->idle_texts[1]);
@@ -237,24 +193,6 @@ plan(skn_training_t *training, skn_error_t *error)
     if (status == SKN_OK)
         status = skn_ensemble_check(training, &training->is_ensemble, error);
     return status;
-}
-
-/* Records a failure, and sends its event unless that was done. */
-static skn_status_t
-conclude(skn_training_t *training, skn_status_t status,
-         const skn_error_t *error)
-{
-    return status == SKN_OK || training->status != SKN_OK
-               ? training->status
-               : skn_training_fail(training, error);
-}
-
-static skn_status_t
-give_failure(const skn_training_t *training, skn_error_t *error)
-{
-    if (training->status != SKN_OK && error)
-        *error = training->error;
-    return training->status;
 }
 
 /* --- the thread ----------------------------------------------------------- */
@@ -291,30 +229,21 @@ thread_main(void *argument)
         !training->whole.is_done)
         status =
             skn_fail(&error, SKN_UNAVAILABLE, "the training was broken off");
-    (void)conclude(training, status, &error);
+    if (status != SKN_OK && training->job.failure.status == SKN_OK)
+        (void)skn_training_fail(training, &error);
     skn_training_set_over(training);
-    skn_line_queue_end(&training->queue);
+    skn_line_queue_end(&training->job.queue);
     return NULL;
 }
 
 skn_status_t
 skn_training_start(skn_training_t *training, skn_error_t *error)
 {
-    if (!training)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_training_start: the training is NULL");
-    if (training->started)
-        return skn_fail(error, SKN_USAGE, "the training was started already");
-    atomic_store(&training->process, skn_process_mark());
-    int refused =
-        skn_thread_start(&training->thread, NULL, thread_main, training);
-    if (refused != 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot start the thread of a training: %s",
-                        strerror(refused));
-    (void)pthread_setname_np(training->thread, "training");
-    training->started = true;
-    return SKN_OK;
+    skn_status_t status =
+        skn_training_check(training, "skn_training_start", error);
+    return status == SKN_OK
+               ? skn_job_start(&training->job, thread_main, training, error)
+               : status;
 }
 
 /* --- while it runs -------------------------------------------------------- */
@@ -322,24 +251,21 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
 int
 skn_training_fd(const skn_training_t *training)
 {
-    return training ? training->queue.descriptor : -1;
+    return training ? training->job.queue.descriptor : -1;
 }
 
 skn_status_t
 skn_training_event(skn_training_t *training, int timeout_ms, char *line,
                    size_t line_bytes, skn_error_t *error)
 {
-    if (!training)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_training_event: the training is NULL");
-    if (skn_training_is_elsewhere(training))
-        return skn_training_refuse_child("skn_training_event", error);
-    skn_status_t status = skn_line_queue_take(
-        &training->queue, training->started ? timeout_ms : 0, line,
-        line ? line_bytes : 0, error);
+    skn_status_t status =
+        skn_training_check(training, "skn_training_event", error);
+    if (status != SKN_OK)
+        return status;
+    status = skn_job_event(&training->job, timeout_ms, line, line_bytes, error);
     /* The thread waits for the host to read half of the events. */
     if (status == SKN_OK &&
-        skn_line_queue_count(&training->queue) == SKN_EVENTS_MAX / 2)
+        skn_line_queue_count(&training->job.queue) == SKN_EVENTS_MAX / 2)
         wake(training);
     return status;
 }
@@ -347,8 +273,8 @@ skn_training_event(skn_training_t *training, int timeout_ms, char *line,
 size_t
 skn_training_event_bytes(skn_training_t *training)
 {
-    return training && !skn_training_is_elsewhere(training)
-               ? skn_line_queue_bytes(&training->queue)
+    return skn_training_check(training, "", NULL) == SKN_OK
+               ? skn_line_queue_bytes(&training->job.queue)
                : 0;
 }
 
@@ -357,7 +283,7 @@ skn_training_event_bytes(skn_training_t *training)
 void
 skn_training_save(skn_training_t *training)
 {
-    if (!training || skn_training_is_elsewhere(training))
+    if (skn_training_check(training, "", NULL) != SKN_OK)
         return;
     (void)atomic_fetch_add(&training->saves, 1);
     wake(training);
@@ -366,7 +292,7 @@ skn_training_save(skn_training_t *training)
 void
 skn_training_stop(skn_training_t *training)
 {
-    if (!training || skn_training_is_elsewhere(training))
+    if (skn_training_check(training, "", NULL) != SKN_OK)
         return;
     atomic_store(&training->stop, true);
     wake(training);
@@ -375,7 +301,7 @@ skn_training_stop(skn_training_t *training)
 void
 skn_training_break(skn_training_t *training)
 {
-    if (!training || skn_training_is_elsewhere(training))
+    if (skn_training_check(training, "", NULL) != SKN_OK)
         return;
     atomic_store(&training->breaks, true);
     skn_training_stop(training);
@@ -384,16 +310,13 @@ skn_training_break(skn_training_t *training)
 skn_status_t
 skn_training_wait(skn_training_t *training, skn_error_t *error)
 {
-    if (!training)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_training_wait: the training is NULL");
-    if (skn_training_is_elsewhere(training))
-        return skn_training_refuse_child("skn_training_wait", error);
-    if (training->started && !training->joined) {
+    skn_status_t status =
+        skn_training_check(training, "skn_training_wait", error);
+    if (status != SKN_OK)
+        return status;
+    if (training->job.has_thread) {
         atomic_store(&training->waits, true);
         wake(training);
-        (void)pthread_join(training->thread, NULL);
-        training->joined = true;
     }
-    return give_failure(training, error);
+    return skn_job_wait(&training->job, error);
 }

@@ -10,13 +10,12 @@
 #ifndef TOPOLOGY_TRAINING_TRAINING_INTERNAL_H
 #define TOPOLOGY_TRAINING_TRAINING_INTERNAL_H
 
-#include <stdatomic.h>
-
 #include "formats/checkpoint/manifest.h"
 #include "skein/training.h"
 #include "topology/run/model_run.h"
-#include "topology/training/line_queue.h"
-#include "transport/socket/process_mark.h"
+#include "topology/training/job.h"
+
+#define SKN_TRAINING_NOUN "the training"
 
 /* One run of a topology: of the whole training, or of one of its networks. */
 typedef struct skn_network_run {
@@ -32,22 +31,20 @@ typedef struct skn_network_run {
 
 struct skn_training {
     /* Set by skn_training_new. */
-    skn_training_options_t options; /* its texts are in `owned` */
-    char **owned;                   /* ends with NULL */
-    char *name; /* of the config, or the path that was loaded */
-    char *text; /* of the config; NULL: not read yet, or in a folder */
+    skn_job_t job;
+    skn_training_options_t options; /* its texts are the job's */
+    const char *name; /* of the config, or the path that was loaded; too */
+    char *text;       /* of the config; NULL: not read yet, or in a folder */
     size_t text_bytes;
     bool is_folder;
 
-    /* The host's orders; `orders` is a descriptor that wakes the thread. */
+    /* The host's orders; an order of the job wakes the thread. */
     atomic_bool stop;   /* end soon */
     atomic_bool breaks; /* and do not save; `stop` is set, too */
     atomic_bool waits;  /* the host waits for the end, and reads no events */
     atomic_uint saves;  /* how many were requested */
-    int orders;
 
     /* For the host. */
-    skn_line_queue_t queue;
     skn_training_info_t info; /* under the queue's mutex, as are its texts */
     skn_training_idle_t idle;
     char path[SKN_TEXT_MAX], run_id[SKN_RUN_ID_BYTES];
@@ -58,29 +55,14 @@ struct skn_training {
     skn_network_run_t whole;
     bool is_ensemble; /* networks are trained in folders of `whole` */
     bool was_stopped; /* it was asked to stop, and is not done */
-    skn_status_t status;
-    skn_error_t error;
-
-    pthread_t thread;
-    bool started, joined;
-    atomic_uint process; /* has the thread, a skn_process_mark; 0 before */
 };
 
-/* Whether this process is a child, made by fork(), of the one that has the
- * training's thread: its locks may be held for ever. */
-static inline bool
-skn_training_is_elsewhere(const skn_training_t *training)
-{
-    return skn_process_is_other(atomic_load(&training->process));
-}
-
 static inline skn_status_t
-skn_training_refuse_child(const char *call, skn_error_t *error)
+skn_training_check(const skn_training_t *training, const char *function,
+                   skn_error_t *error)
 {
-    return skn_fail(error, SKN_USAGE,
-                    "%s: the training runs in another process, of which this "
-                    "one is a child made by fork()",
-                    call);
+    return skn_job_check(training ? &training->job : NULL, SKN_TRAINING_NOUN,
+                         function, error);
 }
 
 #endif

@@ -15,14 +15,14 @@
 static void
 begin(skn_training_t *training)
 {
-    (void)pthread_mutex_lock(&training->queue.mutex);
+    (void)pthread_mutex_lock(&training->job.queue.mutex);
 }
 
 static void
 end(skn_training_t *training)
 {
-    (void)pthread_mutex_unlock(&training->queue.mutex);
-    skn_line_queue_wake(&training->queue);
+    (void)pthread_mutex_unlock(&training->job.queue.mutex);
+    skn_line_queue_wake(&training->job.queue);
 }
 
 void
@@ -82,7 +82,7 @@ skn_training_set_over(skn_training_t *training)
     begin(training);
     training->info.phase = SKN_TRAINING_OVER;
     training->info.was_stopped =
-        training->status == SKN_OK && training->was_stopped;
+        training->job.failure.status == SKN_OK && training->was_stopped;
     end(training);
 }
 
@@ -109,11 +109,12 @@ skn_training_info(const skn_training_t *training, skn_training_info_t *info,
         "the training's info", bytes, INFO_BYTES_MIN, sizeof(*info), error);
     if (status != SKN_OK)
         return status;
-    if (skn_training_is_elsewhere(training))
-        return skn_training_refuse_child("skn_training_info", error);
+    status = skn_training_check(training, "skn_training_info", error);
+    if (status != SKN_OK)
+        return status;
     begin(own);
     found = own->info;
-    (void)pthread_mutex_unlock(&own->queue.mutex);
+    (void)pthread_mutex_unlock(&own->job.queue.mutex);
     found.struct_bytes = bytes;
     memcpy(info, &found, bytes);
     return SKN_OK;
@@ -123,10 +124,10 @@ void
 skn_training_report(const skn_training_t *training, FILE *file)
 {
     skn_training_t *own = (skn_training_t *)(uintptr_t)training;
-    if (!training || !file || skn_training_is_elsewhere(training))
+    if (!file || skn_training_check(training, "", NULL) != SKN_OK)
         return;
     begin(own);
     if (own->report)
         (void)fputs(own->report, file);
-    (void)pthread_mutex_unlock(&own->queue.mutex);
+    (void)pthread_mutex_unlock(&own->job.queue.mutex);
 }

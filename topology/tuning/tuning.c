@@ -14,22 +14,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "formats/text/abi.h"
-#include "formats/text/system_error.h"
 #include "topology/tuning/rounds.h"
 #include "topology/tuning/search.h"
 #include "topology/tuning/tuning_events.h"
-#include "transport/socket/process_mark.h"
-#include "transport/socket/thread_start.h"
 
 /* The structs of the first version end with these members. */
 #define TUNING_BYTES_MIN                                                       \
     (offsetof(skn_tuning_options_t, seed) + sizeof(uint32_t))
 #define TUNING_INFO_BYTES_MIN                                                  \
     (offsetof(skn_tuning_info_t, idle) + sizeof(const skn_training_idle_t *))
+
+#define TUNING_NOUN "the tuning"
 
 #define CANDIDATES_DEFAULT 16u
 #define ROUNDS_DEFAULT 3u
@@ -60,9 +57,6 @@ check_options(const skn_tuning_options_t *how, skn_error_t *error)
                             TUNING_BYTES_MIN, sizeof(*how), error);
     if (status != SKN_OK)
         return status;
-    for (uint32_t k = 0; k < how->override_count; k++)
-        if (!how->overrides || !how->overrides[k])
-            return skn_fail(error, SKN_USAGE, "override %u is NULL", k);
     if (!how->path || !how->path[0])
         return skn_fail(error, SKN_USAGE,
                         "skn_tuning_new: the path of the config is missing");
@@ -91,49 +85,21 @@ check_options(const skn_tuning_options_t *how, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Replaces *text by a copy that the tuning owns. */
-static bool
-own(skn_tuning_t *tuning, size_t *count, const char **text)
-{
-    if (!*text)
-        return true;
-    *text = tuning->owned[*count] = strdup(*text);
-    return tuning->owned[(*count)++] != NULL;
-}
-
 /* Copies all texts that the options point to, and puts the defaults. */
-static bool
-own_options(skn_tuning_t *tuning)
+static skn_status_t
+own_options(skn_tuning_t *tuning, skn_error_t *error)
 {
     skn_tuning_options_t *how = &tuning->options;
     const char **texts[] = { &how->path, &how->folder, &how->died,
                              &how->metric };
-    size_t text_count = sizeof(texts) / sizeof(texts[0]), count = 0;
-    char **list = calloc(how->override_count + 1, sizeof(*list));
-    tuning->owned =
-        calloc(text_count + how->override_count + 2, sizeof(*tuning->owned));
-    if (!tuning->owned || !list) {
-        free(list);
-        return false;
-    }
-    tuning->owned[count++] = (char *)list;
     if (!how->metric)
         how->metric = "p1";
-    for (size_t k = 0; k < text_count; k++)
-        if (!own(tuning, &count, texts[k]))
-            return false;
-    for (uint32_t k = 0; k < how->override_count; k++) {
-        const char *text = how->overrides[k];
-        if (!own(tuning, &count, &text))
-            return false;
-        list[k] = (char *)(uintptr_t)text;
-    }
-    how->overrides = (const char *const *)list;
     how->candidates = how->candidates ? how->candidates : CANDIDATES_DEFAULT;
     how->rounds = how->rounds ? how->rounds : ROUNDS_DEFAULT;
     how->keep = how->keep > 0 ? how->keep : KEEP_DEFAULT;
     how->seed = how->seed ? how->seed : SEED_DEFAULT;
-    return true;
+    return skn_job_own(&tuning->job, texts, sizeof(texts) / sizeof(texts[0]),
+                       &how->overrides, how->override_count, error);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -144,12 +110,7 @@ release(skn_tuning_t *tuning)
     skn_trials_close(&tuning->trials);
     skn_model_destroy(&tuning->model);
     skn_problems_destroy(&tuning->problems);
-    skn_line_queue_fini(&tuning->queue);
-    if (tuning->orders >= 0)
-        (void)close(tuning->orders);
-    for (char **text = tuning->owned; text && *text; text++)
-        free(*text);
-    free(tuning->owned);
+    skn_job_fini(&tuning->job);
     free(tuning);
 }
 
@@ -159,16 +120,11 @@ fill(skn_tuning_t *tuning, const skn_tuning_options_t *options,
 {
     memcpy(&tuning->options, options, options->struct_bytes);
     tuning->info.folder = "";
-    tuning->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    skn_status_t status =
-        skn_line_queue_init(&tuning->queue, "the tuning", error);
+    skn_status_t status = skn_job_init(&tuning->job, TUNING_NOUN, error);
+    if (status == SKN_OK)
+        status = own_options(tuning, error);
     if (status != SKN_OK)
         return status;
-    if (tuning->orders < 0)
-        return skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
-                             "cannot create a descriptor for orders");
-    if (!own_options(tuning))
-        return skn_fail(error, SKN_NO_MEMORY, "no memory for a tuning");
     const skn_tuning_options_t *how = &tuning->options;
     tuning->halving = (skn_halving_t){ .candidates = how->candidates,
                                        .rounds = how->rounds,
@@ -201,21 +157,11 @@ skn_tuning_new(const skn_tuning_options_t *options, skn_error_t *error)
     return tuning;
 }
 
-/* Whether this process is a child, made by fork(), of the one that has the
- * tuning's thread: its locks may be held for ever. */
-static bool
-is_elsewhere(const skn_tuning_t *tuning)
-{
-    return skn_process_is_other(atomic_load(&tuning->process));
-}
-
 static skn_status_t
-refuse_child(const char *call, skn_error_t *error)
+check(const skn_tuning_t *tuning, const char *function, skn_error_t *error)
 {
-    return skn_fail(error, SKN_USAGE,
-                    "%s: the tuning runs in another process, of which this one "
-                    "is a child made by fork()",
-                    call);
+    return skn_job_check(tuning ? &tuning->job : NULL, TUNING_NOUN, function,
+                         error);
 }
 
 void
@@ -226,7 +172,7 @@ skn_tuning_destroy(skn_tuning_t **tuning)
     if (!old)
         return;
     *tuning = NULL;
-    if (is_elsewhere(old))
+    if (check(old, "", NULL) != SKN_OK)
         return; /* the parent's thread still uses the memory */
     skn_tuning_stop(old);
     (void)skn_tuning_wait(old, NULL);
@@ -267,27 +213,17 @@ thread_main(void *argument)
         skn_tuning_send_stopped(tuning);
     skn_trials_close(&tuning->trials); /* another tuning may resume it */
     skn_tuning_set_over(tuning);
-    skn_line_queue_end(&tuning->queue);
+    skn_line_queue_end(&tuning->job.queue);
     return NULL;
 }
 
 skn_status_t
 skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
 {
-    if (!tuning)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_tuning_start: the tuning is NULL");
-    if (tuning->started)
-        return skn_fail(error, SKN_USAGE, "the tuning was started already");
-    atomic_store(&tuning->process, skn_process_mark());
-    int refused = skn_thread_start(&tuning->thread, NULL, thread_main, tuning);
-    if (refused != 0)
-        return skn_fail(error, SKN_NO_MEMORY,
-                        "cannot start the thread of a tuning: %s",
-                        strerror(refused));
-    (void)pthread_setname_np(tuning->thread, "tuning");
-    tuning->started = true;
-    return SKN_OK;
+    skn_status_t status = check(tuning, "skn_tuning_start", error);
+    return status == SKN_OK
+               ? skn_job_start(&tuning->job, thread_main, tuning, error)
+               : status;
 }
 
 /* --- while it runs -------------------------------------------------------- */
@@ -295,52 +231,35 @@ skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
 int
 skn_tuning_fd(const skn_tuning_t *tuning)
 {
-    return tuning ? tuning->queue.descriptor : -1;
+    return tuning ? tuning->job.queue.descriptor : -1;
 }
 
 skn_status_t
 skn_tuning_event(skn_tuning_t *tuning, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
-    if (!tuning)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_tuning_event: the tuning is NULL");
-    if (is_elsewhere(tuning))
-        return refuse_child("skn_tuning_event", error);
-    return skn_line_queue_take(&tuning->queue, tuning->started ? timeout_ms : 0,
-                               line, line ? line_bytes : 0, error);
+    skn_status_t status = check(tuning, "skn_tuning_event", error);
+    return status == SKN_OK ? skn_job_event(&tuning->job, timeout_ms, line,
+                                            line_bytes, error)
+                            : status;
 }
 
 /* May run in a signal handler: only atomics and writes. */
 void
 skn_tuning_stop(skn_tuning_t *tuning)
 {
-    uint64_t one = 1;
-    int saved = errno;
-    if (!tuning || is_elsewhere(tuning))
+    if (check(tuning, "", NULL) != SKN_OK)
         return;
     atomic_store(&tuning->stop, true);
-    ssize_t written = write(tuning->orders, &one, sizeof(one));
-    (void)written; /* a full counter is readable already */
-    errno = saved;
-    skn_line_queue_wake(&tuning->queue);
+    skn_job_order(&tuning->job, 1);
+    skn_line_queue_wake(&tuning->job.queue);
 }
 
 skn_status_t
 skn_tuning_wait(skn_tuning_t *tuning, skn_error_t *error)
 {
-    if (!tuning)
-        return skn_fail(error, SKN_USAGE,
-                        "skn_tuning_wait: the tuning is NULL");
-    if (is_elsewhere(tuning))
-        return refuse_child("skn_tuning_wait", error);
-    if (tuning->started && !tuning->joined) {
-        (void)pthread_join(tuning->thread, NULL);
-        tuning->joined = true;
-    }
-    if (tuning->status != SKN_OK && error)
-        *error = tuning->error;
-    return tuning->status;
+    skn_status_t status = check(tuning, "skn_tuning_wait", error);
+    return status == SKN_OK ? skn_job_wait(&tuning->job, error) : status;
 }
 
 skn_status_t
@@ -355,10 +274,11 @@ skn_tuning_info(const skn_tuning_t *tuning, skn_tuning_info_t *info,
                             TUNING_INFO_BYTES_MIN, sizeof(*info), error);
     if (status != SKN_OK)
         return status;
-    if (is_elsewhere(tuning))
-        return refuse_child("skn_tuning_info", error);
+    status = check(tuning, "skn_tuning_info", error);
+    if (status != SKN_OK)
+        return status;
     uint32_t bytes = info->struct_bytes;
-    pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->queue.mutex;
+    pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->job.queue.mutex;
     (void)pthread_mutex_lock(mutex);
     memcpy(info, &tuning->info, bytes);
     (void)pthread_mutex_unlock(mutex);

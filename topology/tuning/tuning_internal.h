@@ -10,13 +10,10 @@
 #ifndef TOPOLOGY_TUNING_TUNING_INTERNAL_H
 #define TOPOLOGY_TUNING_TUNING_INTERNAL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "skein/tuning.h"
 #include "topology/config/problems.h"
 #include "topology/plan/plan.h"
-#include "topology/training/line_queue.h"
+#include "topology/training/job.h"
 #include "topology/tuning/trials.h"
 #include "topology/tuning/tuned.h"
 
@@ -24,16 +21,12 @@
 
 struct skn_tuning {
     /* Set by skn_tuning_new. */
-    skn_tuning_options_t options; /* its texts are in `owned` */
-    char **owned;                 /* ends with NULL */
+    skn_job_t job;
+    skn_tuning_options_t options; /* its texts are the job's */
 
-    /* The host's order to stop; `orders` is a descriptor that wakes the
-     * thread. */
-    atomic_bool stop;
-    int orders;
+    atomic_bool stop; /* an order of the job wakes the thread */
 
     /* For the host. */
-    skn_line_queue_t queue;
     skn_tuning_info_t info; /* under the queue's mutex */
     skn_training_idle_t idle;
 
@@ -50,12 +43,6 @@ struct skn_tuning {
     const char *died;  /* the option, until its trial has failed */
     uint64_t until_ns; /* 0: no limit */
     bool was_stopped, is_late;
-    skn_status_t status;
-    skn_error_t error;
-
-    pthread_t thread;
-    bool started, joined;
-    atomic_uint process; /* has the thread, a skn_process_mark; 0 before */
 };
 
 #endif

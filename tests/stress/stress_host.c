@@ -4,13 +4,11 @@
  * actors while they work, and two topologies at once. Covers
  * topology/host/topology.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/stress/stress_hosts.h"
+
 #include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "skein/topology.h"
-#include "tests/support/tsan_libzmq.h"
 
 #define ROUNDS 40u
 
@@ -36,37 +34,33 @@ static const char text[] = "skein: 1\n"
                            "    - { name: a, kind: teller }\n"
                            "    - { name: b, kind: teller }\n";
 
-typedef struct stop {
-    skn_topology_t *topology;
-    uint64_t turns; /* of a loop before it */
-    bool aborts;
-} stop_t;
-
-static void *
-stop_after(void *argument)
+static void
+stop(const stress_guest_t *guest)
 {
-    const stop_t *stop = argument;
-    for (volatile uint64_t turn = 0; turn < stop->turns; turn++)
-        continue;
-    if (stop->aborts)
-        skn_topology_abort(stop->topology);
-    else
-        skn_topology_stop(stop->topology);
-    return NULL;
+    skn_topology_stop(guest->handle);
+}
+
+static void
+end_at_once(const stress_guest_t *guest)
+{
+    skn_topology_abort(guest->handle);
 }
 
 /* One run, to its end. */
 static skn_status_t
-run(uint64_t round, skn_error_t *error)
+run(unsigned host, uint64_t round, skn_error_t *error)
 {
     char line[256];
-    pthread_t thread;
+    bool aborts = round % 4 >= 2;
     skn_start_options_t options =
         SKN_START_OPTIONS(.no_binding = round % 2 == 0);
     skn_topology_t *topology = skn_topology_new(text, "t", kinds, error);
-    stop_t stop = { topology, round * round * 1000, round % 4 >= 2 };
-    if (!topology || pthread_create(&thread, NULL, stop_after, &stop) != 0)
+    stress_guest_t guest = { topology, aborts ? end_at_once : stop,
+                             round * round * 1000, 0 };
+    (void)host;
+    if (!topology)
         return SKN_NO_MEMORY;
+    stress_guest_start(&guest);
     skn_status_t status = skn_topology_start(topology, &options, error);
     while (status == SKN_OK || status == SKN_BUSY) {
         struct pollfd item = { skn_topology_fd(topology), POLLIN, 0 };
@@ -77,41 +71,17 @@ run(uint64_t round, skn_error_t *error)
         if (status == SKN_BUSY)
             (void)skn_topology_wait_for(topology, 1, error);
     }
-    (void)pthread_join(thread, NULL);
+    (void)pthread_join(guest.thread, NULL);
     if (status == SKN_UNAVAILABLE)
         status = skn_topology_wait(topology, error);
     skn_topology_destroy(&topology);
-    if (stop.aborts)
+    if (aborts)
         status = status == SKN_UNAVAILABLE ? SKN_OK : SKN_INTERNAL;
     return status;
-}
-
-static void *
-run_all(void *failed)
-{
-    skn_error_t error = { 0 };
-    for (uint64_t round = 0; round < ROUNDS; round++)
-        if (run(round, &error) != SKN_OK) {
-            (void)fprintf(stderr, "round %llu: %s\n", (unsigned long long)round,
-                          error.text);
-            return failed;
-        }
-    return NULL;
 }
 
 int
 main(void)
 {
-    pthread_t threads[2];
-    void *failed = NULL;
-    int count = 0, failures = 0;
-    while (count < 2 &&
-           pthread_create(&threads[count], NULL, run_all, &failures) == 0)
-        count++;
-    for (int k = 0; k < count; k++) {
-        (void)pthread_join(threads[k], &failed);
-        failures += failed != NULL;
-    }
-    (void)printf("%d of 2 hosts failed\n", failures);
-    return failures > 0 || count < 2;
+    return stress_hosts_run(ROUNDS, run) > 0;
 }

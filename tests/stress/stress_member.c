@@ -4,38 +4,25 @@
  * coordinator; descriptors and threads do not grow. Covers
  * topology/cluster/member.c and topology/cluster/party.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/stress/stress_hosts.h"
+
 #include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "tests/support/cluster_fixture.h"
 #include "tests/support/settle.h"
-#include "tests/support/tsan_libzmq.h"
 
 #define ROUNDS 200u
 /* Both counts are of a process that has done everything once. */
 #define WARM_ROUNDS 10u
 
-static char folder[256];
 static cluster_t cluster;
 
-typedef struct guest {
-    skn_member_t *member;
-    uint64_t turns; /* of a loop before the request */
-} guest_t;
-
-static void *
-ask(void *argument)
+static void
+ask(const stress_guest_t *guest)
 {
-    const guest_t *guest = argument;
-    for (volatile uint64_t turn = 0; turn < guest->turns; turn++)
-        continue;
     if (guest->turns % 3 == 0)
-        skn_member_leave(guest->member);
-    skn_member_stop(guest->member);
-    return NULL;
+        skn_member_leave(guest->handle);
+    skn_member_stop(guest->handle);
 }
 
 /* One member, to its end. */
@@ -43,12 +30,12 @@ static skn_status_t
 take_part(unsigned round, skn_error_t *error)
 {
     static char line[1 << 16];
-    pthread_t thread;
     skn_member_options_t options = cluster_member(&cluster);
     skn_member_t *member = skn_member_new(&options, error);
-    guest_t guest = { member, (uint64_t)round * round * 500 };
-    if (!member || pthread_create(&thread, NULL, ask, &guest) != 0)
+    stress_guest_t guest = { member, ask, (uint64_t)round * round * 500, 0 };
+    if (!member)
         return SKN_NO_MEMORY;
+    stress_guest_start(&guest);
     skn_status_t status = skn_member_start(member, error);
     while (status == SKN_OK || status == SKN_BUSY) {
         skn_member_info_t info = SKN_ZERO;
@@ -59,7 +46,7 @@ take_part(unsigned round, skn_error_t *error)
         if (skn_member_info(member, &info, error) != SKN_OK)
             status = SKN_INTERNAL;
     }
-    (void)pthread_join(thread, NULL);
+    (void)pthread_join(guest.thread, NULL);
     if (status == SKN_UNAVAILABLE)
         status = skn_member_wait(member, error);
     skn_member_destroy(&member);
@@ -91,18 +78,14 @@ run_all(skn_error_t *error)
 int
 main(void)
 {
-    const char *parent = getenv("TMPDIR");
-    char command[300];
+    char folder[TEMP_FOLDER_BYTES];
     skn_error_t error = SKN_ZERO;
-    (void)snprintf(folder, sizeof(folder), "%.200s/skein-stress-XXXXXX",
-                   parent && *parent ? parent : "/tmp");
-    if (!mkdtemp(folder) || !cluster_make(&cluster, folder))
-        return 1;
+    temp_folder_make(folder);
+    cr_assert(cluster_make(&cluster, folder));
     skn_coordinator_t *coordinator = cluster_lead(&cluster, &error);
     int failed = coordinator ? run_all(&error) : 1;
     skn_coordinator_destroy(&coordinator);
-    (void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    (void)(system(command) == 0);
+    temp_folder_remove(folder);
     if (failed)
         (void)fprintf(stderr, "it failed: %s\n", error.text);
     return failed;

@@ -139,6 +139,7 @@ struct skn_actor {
     /* Parcels that wait to be handled, as many as the senders have credit for;
      * `answers` are those of peer pipes. */
     skn_queue_t work, answers;
+    skn_dropped_t dropped;        /* messages handled in this pass */
     atomic_bool was_told_to_read; /* an order READ waits */
     struct skn_port *port; /* NULL: it has a thread, or is on another node */
     skn_outlet_t *host;

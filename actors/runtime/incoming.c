@@ -19,33 +19,47 @@
 /* A pipe with at least this much credit works with one less. `credit` is 2
  * window + 1 in planned topologies, of which 2 window - 1 messages are used. */
 #define KEPT_CREDIT_MIN 4
+/* More than planned topologies have. */
+#define LARGE_CREDIT 64
 
+/* The messages come back with the credit for them, to be used again. */
 static skn_status_t
-give_credit(skn_in_edge_t *edge, skn_error_t *error)
+give_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
 {
     skn_parcel_t credit = { .type = SKN_PARCEL_CREDIT,
                             .slot = edge->out_slot,
                             .number = edge->owed };
     assert(edge->owed > 0 && edge->owed <= edge->credit);
     edge->owed = 0;
+    skn_payload_drop_now(&actor->dropped);
     return skn_outlet_put(edge->back, &credit, error);
 }
 
-/* One message of `edge` has been handled. Credit returns in portions of half
- * the pipe's credit, and most of the rest when the actor runs out of work. */
-static skn_status_t
-owe_credit(skn_in_edge_t *edge, skn_error_t *error)
+/* How many messages a pipe returns credit for at once: half of its credit, or a
+ * quarter if that is much, so that a sender which has to wake up finds more to
+ * do before the receiver runs out of work. */
+static uint32_t
+portion(const skn_in_edge_t *edge)
 {
-    if (++edge->owed < (edge->credit + 1) / 2)
+    return edge->credit < LARGE_CREDIT ? (edge->credit + 1) / 2
+                                       : edge->credit / 4;
+}
+
+/* One message of `edge` has been handled. Credit returns in portions, and most
+ * of the rest when the actor runs out of work. */
+static skn_status_t
+owe_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
+{
+    if (++edge->owed < portion(edge))
         return SKN_OK;
-    return give_credit(edge, error);
+    return give_credit(actor, edge, error);
 }
 
 skn_status_t
 skn_incoming_owe(skn_actor_t *actor, uint32_t slot, skn_error_t *error)
 {
     assert(slot < actor->in_edge_count);
-    return owe_credit(&actor->in_edges[slot], error);
+    return owe_credit(actor, &actor->in_edges[slot], error);
 }
 
 /* The credit that a pipe may owe while its receiver waits. A receiver that
@@ -70,7 +84,7 @@ skn_incoming_return_credit(skn_actor_t *actor, skn_error_t *error)
     for (uint32_t k = 0; k < actor->in_edge_count && status == SKN_OK; k++) {
         skn_in_edge_t *edge = &actor->in_edges[k];
         if (edge->owed > kept_credit(actor, edge))
-            status = give_credit(edge, error);
+            status = give_credit(actor, edge, error);
     }
     return status;
 }
@@ -165,10 +179,11 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
                        error);
     pipe->done[pipe->done_count++ % pipe->set_count] = set->key;
     for (uint32_t k = 0; k < pipe->sender_count; k++) {
-        skn_payload_drop(set->part[k]);
+        skn_payload_drop_soon(&actor->dropped, set->part[k]);
         set->part[k] = NULL;
         if (status == SKN_OK)
-            status = owe_credit(&actor->in_edges[pipe->first_slot + k], error);
+            status = owe_credit(actor, &actor->in_edges[pipe->first_slot + k],
+                                error);
     }
     free_set(pipe, set);
     return status;
@@ -332,10 +347,10 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     status = skn_actor_handle(
         actor, pipe->handler, pipe,
         pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
-    skn_payload_drop(message);
+    skn_payload_drop_soon(&actor->dropped, message);
     if (status != SKN_OK)
         skn_sender_add(actor, edge, error);
-    return status == SKN_OK ? owe_credit(edge, error) : status;
+    return status == SKN_OK ? owe_credit(actor, edge, error) : status;
 }
 
 skn_status_t
@@ -459,6 +474,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
+    skn_payload_drop_now(&actor->dropped);
     return taken == PASS_PARCELS_MAX || queue->count > 0;
 }
 

@@ -111,7 +111,8 @@ post_broadcast(skn_actor_t *actor, skn_out_pipe_t *pipe, const void *message,
 {
     skn_status_t status = SKN_OK;
     assert(pipe->edge_count > 0);
-    skn_payload_keep_many(message, pipe->edge_count - 1);
+    if (pipe->edge_count > 1)
+        skn_payload_keep_many(message, pipe->edge_count - 1);
     for (uint32_t k = 0; k < pipe->edge_count; k++) {
         if (status == SKN_OK)
             status = edge_post(actor, &pipe->edges[k], message, error);

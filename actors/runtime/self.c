@@ -75,14 +75,19 @@ value_of(const skn_actor_t *actor, const char *name, skn_option_type_t type)
         skn_actor_misuse(actor, reader, "without an option's name");
         return &none;
     }
-    while (option && option[k].name && strcmp(option[k].name, name) != 0)
+    /* A kind mostly asks with the very string of its table. */
+    while (option && option[k].name && option[k].name != name)
         k++;
+    for (k = option && option[k].name ? k : 0;
+         option && option[k].name && strcmp(option[k].name, name) != 0; k++)
+        ;
     if (!option || !option[k].name) {
         skn_actor_misuse(actor, reader,
                          "for option '%s', which the kind does not have", name);
         return &none;
     }
-    if (strcmp(option_types[option[k].type].reader, reader) != 0) {
+    if (option_types[option[k].type].reader != reader &&
+        strcmp(option_types[option[k].type].reader, reader) != 0) {
         skn_actor_misuse(actor, reader, "for option '%s', which is %s: use %s",
                          name, option_types[option[k].type].name,
                          option_types[option[k].type].reader);

@@ -372,16 +372,22 @@ read_coding(spec_pipe_t *reading)
 }
 
 /* As many messages as fit into CREDIT_BYTES if all are as large as their fields
- * allow. With 16, a small message takes several times as long as with 256:
- * every few of them wake two threads. Texts and arrays are seldom full, so that
- * the bound is generous: lines of up to 4 KiB have 256. */
+ * allow. A wake-up takes as long as a few hundred small messages: with 256, a
+ * sender and a receiver mostly wait for each other, and with 16 small messages
+ * take ten times as long as with 1,024. Texts and arrays are seldom full, so
+ * that the bound is generous: lines of up to 4 KiB have 256. A receiver that
+ * waits for parts has a place for each part of each set. */
 #define CREDIT_BYTES ((uint64_t)1 << 20)
 #define CREDIT_MIN 16u
-#define CREDIT_MAX 256u
+#define CREDIT_MAX 1024u
+#define CREDIT_OF_SETS_MAX 256u
 
 static uint32_t
-usual_credit(const skn_schema_t *schema)
+usual_credit(const skn_wired_pipe_t *pipe)
 {
+    const skn_schema_t *schema = pipe->schema;
+    uint32_t most =
+        skn_collect_waits(pipe->collect) ? CREDIT_OF_SETS_MAX : CREDIT_MAX;
     uint64_t most_bytes = schema->struct_bytes;
     for (size_t k = 0; k < schema->field_count; k++) {
         const skn_field_t *field = &schema->fields[k];
@@ -393,7 +399,7 @@ usual_credit(const skn_schema_t *schema)
         most_bytes += each * field->max;
     }
     uint32_t credit = CREDIT_MIN;
-    while (credit < CREDIT_MAX && 2 * credit * most_bytes <= CREDIT_BYTES)
+    while (credit < most && 2 * credit * most_bytes <= CREDIT_BYTES)
         credit *= 2;
     return credit;
 }
@@ -417,8 +423,6 @@ read_pipe(spec_pipe_t *reading)
     if (reading->values[MESSAGE].text[0] == '\0' ||
         find_schema(reading) != SKN_OK || status != SKN_OK)
         return SKN_BAD_CONFIG;
-    if (!skn_spec_is_set(reading, "credit"))
-        pipe->credit = usual_credit(pipe->schema);
     if (from != SKN_OK || to != SKN_OK)
         return from == SKN_OK ? to : from;
     if (read_pattern(reading) != SKN_OK)
@@ -427,6 +431,8 @@ read_pipe(spec_pipe_t *reading)
     skn_status_t kinds = check_kinds(reading);
     skn_status_t scatter = skn_spec_read_scatter(reading);
     skn_status_t collect = skn_spec_read_collect(reading);
+    if (!skn_spec_is_set(reading, "credit"))
+        pipe->credit = usual_credit(pipe);
     skn_status_t coding = read_coding(reading);
     return counts != SKN_OK    ? counts
            : kinds != SKN_OK   ? kinds

@@ -92,6 +92,7 @@ struct skn_thread {
 };
 
 #define WAIT_INBOXES_MAX 4
+#define LINE_BYTES 64u /* of a cache */
 /* Enough for a thread that only waits, on any processor. */
 #define TRIAL_STACK_BYTES ((size_t)64 << 10)
 
@@ -270,6 +271,15 @@ skn_inbox_open(const char *address, skn_error_t *error)
     return inbox;
 }
 
+/* Asks for the memory of the next message, and for its header, which is before
+ * it: its sender's core has them. */
+static void
+request(const void *pointer)
+{
+    __builtin_prefetch((const void *)((uintptr_t)pointer - LINE_BYTES));
+    __builtin_prefetch(pointer);
+}
+
 /* Takes a parcel of the inbox's lot; false: there is none, and the inbox is
  * done with that lot. */
 static bool
@@ -294,6 +304,8 @@ take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
     }
     inbox->seen = state & LOT_COUNT;
     *parcel = lot->parcel[inbox->taken++];
+    if (inbox->taken < inbox->seen)
+        request(lot->parcel[inbox->taken].pointer);
     if (parcel->pointer)
         HAPPENS_AFTER(parcel->pointer);
     return true;

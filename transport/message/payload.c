@@ -38,11 +38,14 @@
 #define CLASS_BYTES_MIN UINT64_C(256)
 #define CLASS_COUNT 66u
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
+/* Larger payloads return at once: their memory is worth more than the time. */
+#define SOON_BYTES_MAX 1024u
 
 struct skn_pool {
     /* Accessed by the owner only. */
     skn_payload_t *idle[CLASS_COUNT];
     size_t idle_bytes_max;
+    skn_payload_t *back; /* of those that returned, what is left to take */
     skn_pool_counts_t counts;
     /* Accessed by all threads: on a cache line of its own. `returned` is the
      * stack, or &closed after the owner destroyed the pool; `late` then counts
@@ -197,17 +200,43 @@ make_place(skn_pool_t *pool, uint32_t size_class)
     }
 }
 
+/* Owner only: the next payload that returned; NULL: there is none. The memory
+ * of a payload that another core used last is far away, so that of the one
+ * after it is requested now. */
+static skn_payload_t *
+take_returned(skn_pool_t *pool)
+{
+    /* Acquire: reads of the payloads by other threads happen before reuse. */
+    if (!pool->back &&
+        atomic_load_explicit(&pool->returned, memory_order_relaxed))
+        pool->back = atomic_exchange_explicit(&pool->returned, NULL,
+                                              memory_order_acquire);
+    skn_payload_t *payload = pool->back;
+    if (!payload)
+        return NULL;
+    pool->back = payload->next;
+    __builtin_prefetch(pool->back, 1);
+    if (pool->back)
+        __builtin_prefetch(pool->back + 1, 1);
+    return payload;
+}
+
 void
 skn_pool_collect(skn_pool_t *pool)
 {
-    /* Acquire: reads of the payloads by other threads happen before reuse. */
-    skn_payload_t *payload = NULL;
-    if (atomic_load_explicit(&pool->returned, memory_order_relaxed))
-        payload = atomic_exchange_explicit(&pool->returned, NULL,
-                                           memory_order_acquire);
+    skn_payload_t *payload;
+    while ((payload = take_returned(pool)))
+        lay_idle(pool, payload);
+}
+
+static void
+free_chain(skn_pool_t *pool, skn_payload_t *payload)
+{
     while (payload) {
         skn_payload_t *next = payload->next;
-        lay_idle(pool, payload);
+        assert(pool->counts.out > 0);
+        block_free(payload);
+        pool->counts.out--;
         payload = next;
     }
 }
@@ -226,16 +255,10 @@ skn_pool_destroy(skn_pool_t **pool_at)
             block_free(payload);
     }
     assert(pool->counts.idle_bytes == 0);
+    free_chain(pool, pool->back);
     /* From here on the threads that drop payloads free them; see free_late. */
-    skn_payload_t *payload = atomic_exchange_explicit(&pool->returned, &closed,
-                                                      memory_order_acq_rel);
-    while (payload) {
-        skn_payload_t *next = payload->next;
-        assert(pool->counts.out > 0);
-        block_free(payload);
-        pool->counts.out--;
-        payload = next;
-    }
+    free_chain(pool, atomic_exchange_explicit(&pool->returned, &closed,
+                                              memory_order_acq_rel));
     /* Threads may have counted `late` below zero already: the one that brings
      * it to exactly zero, after this addition, drops the last payload. */
     int64_t out = (int64_t)pool->counts.out;
@@ -330,10 +353,12 @@ static skn_payload_t *
 take_block(skn_pool_t *pool, uint32_t size_class)
 {
     skn_payload_t *payload = take_idle(pool, size_class);
-    if (!payload) {
-        skn_pool_collect(pool);
-        payload = take_idle(pool, size_class);
-    }
+    if (payload)
+        pool->counts.out++;
+    else
+        while ((payload = take_returned(pool)) &&
+               payload->size_class != size_class)
+            lay_idle(pool, payload);
     if (payload) {
         pool->counts.reused++;
     } else {
@@ -342,9 +367,9 @@ take_block(skn_pool_t *pool, uint32_t size_class)
         if (!payload)
             return NULL;
         pool->counts.allocated++;
+        pool->counts.out++;
         pool->counts.total_bytes += class_bytes(size_class);
     }
-    pool->counts.out++;
     return payload;
 }
 
@@ -403,6 +428,16 @@ skn_payload_check_texts(const void *message, skn_error_t *error)
     return status;
 }
 
+static bool
+has_rooms(const skn_schema_t *schema)
+{
+    size_t k = 0;
+    while (k < schema->field_count &&
+           !skn_field_has_room(schema->fields[k].kind))
+        k++;
+    return k < schema->field_count;
+}
+
 /* Counts the room for the runs and strings of a caller's struct. */
 static skn_status_t
 count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
@@ -430,9 +465,9 @@ count_rooms(const skn_schema_t *schema, const void *message, size_t *counts,
     return SKN_OK;
 }
 
-void *
-skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
-                 const void *message, skn_error_t *error)
+static void *
+copy_with_rooms(skn_pool_t *pool, const skn_schema_t *schema,
+                const void *message, skn_error_t *error)
 {
     size_t counts[SKN_FIELDS_MAX] = { 0 };
     assert(schema->field_count <= SKN_FIELDS_MAX);
@@ -459,6 +494,16 @@ skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
         }
     }
     return copy;
+}
+
+void *
+skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
+                 const void *message, skn_error_t *error)
+{
+    if (has_rooms(schema))
+        return copy_with_rooms(pool, schema, message, error);
+    void *copy = skn_payload_new(pool, schema, NULL, error);
+    return copy ? memcpy(copy, message, schema->struct_bytes) : NULL;
 }
 
 /* --- holding ------------------------------------------------------------- */
@@ -490,12 +535,10 @@ free_late(skn_pool_t *pool, skn_payload_t *payload)
         free(pool);
 }
 
-void
-skn_payload_drop(const void *message)
+/* Removes one holder; returns whether it was the last. */
+static bool
+let_go(skn_payload_t *payload)
 {
-    if (!message)
-        return;
-    skn_payload_t *payload = skn_payload_of(message);
     /* A single holder needs no read-modify-write: no other thread can add one.
      * Acquire: the reads of earlier holders happen before the reuse. */
     uint32_t holders =
@@ -505,21 +548,67 @@ skn_payload_drop(const void *message)
                                             memory_order_acq_rel);
     assert(holders > 0);
     if (holders != 1)
-        return;
+        return false;
     atomic_store_explicit(&payload->holders, 0, memory_order_relaxed);
     ASAN_POISON_MEMORY_REGION(payload + 1,
                               payload->used_bytes - sizeof(*payload));
-    skn_pool_t *pool = payload->pool;
+    return true;
+}
+
+/* Returns the chain from `first` to `last`, which are of one pool. */
+static void
+give_chain(skn_payload_t *first, skn_payload_t *last)
+{
+    skn_pool_t *pool = first->pool;
     skn_payload_t *head =
         atomic_load_explicit(&pool->returned, memory_order_acquire);
     do {
-        if (head == &closed) {
-            free_late(pool, payload);
-            return;
-        }
-        payload->next = head;
-        /* Release: pairs with the exchange of skn_pool_collect. */
-    } while (!atomic_compare_exchange_weak_explicit(
-        &pool->returned, &head, payload, memory_order_acq_rel,
-        memory_order_acquire));
+        if (head == &closed)
+            break;
+        last->next = head;
+        /* Release: pairs with the exchange of take_returned. */
+    } while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head,
+                                                    first, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    bool is_late = head == &closed;
+    for (bool is_last = false; is_late && !is_last;) {
+        skn_payload_t *next = first->next;
+        is_last = first == last;
+        free_late(pool, first);
+        first = next;
+    }
+}
+
+void
+skn_payload_drop(const void *message)
+{
+    skn_payload_t *payload = message ? skn_payload_of(message) : NULL;
+    if (payload && let_go(payload))
+        give_chain(payload, payload);
+}
+
+void
+skn_payload_drop_soon(skn_dropped_t *dropped, const void *message)
+{
+    skn_payload_t *payload = skn_payload_of(message);
+    if (payload->used_bytes > SOON_BYTES_MAX) {
+        skn_payload_drop(message);
+        return;
+    }
+    if (!let_go(payload))
+        return;
+    if (dropped->first && dropped->first->pool != payload->pool)
+        skn_payload_drop_now(dropped);
+    payload->next = dropped->first;
+    dropped->first = payload;
+    if (!dropped->last)
+        dropped->last = payload;
+}
+
+void
+skn_payload_drop_now(skn_dropped_t *dropped)
+{
+    if (dropped->first)
+        give_chain(dropped->first, dropped->last);
+    *dropped = (skn_dropped_t){ 0 };
 }

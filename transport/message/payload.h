@@ -122,4 +122,16 @@ void skn_payload_keep_many(const void *message, uint32_t more_count);
  * that holds it; NULL is allowed. Never blocks. */
 void skn_payload_drop(const void *message);
 
+/* Payloads of one pool that a thread has dropped and not yet returned: zeroed
+ * at first. Returning one costs an access to memory that the pool's owner uses,
+ * returning many costs the same. */
+typedef struct skn_dropped {
+    skn_payload_t *first, *last;
+} skn_dropped_t;
+
+/* skn_payload_drop, but a small payload returns with the next call of
+ * skn_payload_drop_now, or with the first of another pool. */
+void skn_payload_drop_soon(skn_dropped_t *dropped, const void *message);
+void skn_payload_drop_now(skn_dropped_t *dropped);
+
 #endif

@@ -1,7 +1,7 @@
-/* system_run.c - the host's side of a run: threads, readiness, events, the end.
+/* system_run.c - the host's side of a run: readiness, events, the end.
  *
- * This file owns: the threads and the host's inbox. The pipes are made in
- * system_build.c.
+ * This file owns: the host's inbox and the end of the threads. These are
+ * started in system_threads.c, and the pipes are made in system_build.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system.h"
 
@@ -12,7 +12,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "actors/runtime/crash.h"
 #include "actors/runtime/link_driver.h"
 #include "actors/runtime/port.h"
 #include "actors/runtime/reporting.h"
@@ -285,96 +284,11 @@ pump(skn_system_t *system, int timeout_ms)
         break_off(system);
 }
 
-/* Whether the actor's state outlives its thread, for a salvage. */
-static bool
-is_kept(const skn_actor_t *actor)
-{
-    return actor->system->options.keeps_state && actor->kind->salvage;
-}
-
-/* Warns about cores that do not exist: the first actor concerned reports for
- * all. */
-static void
-warn_absent(skn_actor_t *actor)
-{
-    skn_system_t *system = actor->system;
-    uint32_t first = 0, count = 0;
-    char text[256], others[64] = "", cores[128];
-    if (system->placement)
-        count = skn_placement_absent(system->placement, system->wiring,
-                                     system->options.node, &first);
-    if (count == 0 || first != actor->number)
-        return;
-    if (count > 1)
-        (void)snprintf(others, sizeof(others),
-                       " (nor do those of %u more actor%s)", count - 1,
-                       count == 2 ? "" : "s");
-    (void)snprintf(
-        text, sizeof(text),
-        "core %d of '%.64s' does not exist%s: this process may use %s",
-        actor->wired->core, actor->wired->name, others,
-        skn_placement_describe(system->placement, cores, sizeof(cores)));
-    skn_actor_warn(actor, text, "these actors run on the cores that exist");
-}
-
-static void
-thread_main(skn_inbox_t *orders, void *argument)
-{
-    skn_actor_t *actor = argument;
-    skn_system_t *system = actor->system;
-    skn_error_t error = { 0 };
-    skn_crash_thread_t crash;
-    actor->orders = orders;
-    skn_crash_enter(&crash, actor, NULL);
-    if (skn_placement_bind(system->placement, system->units[actor->number],
-                           actor->wired->name, actor->wired->nice,
-                           &error) != SKN_OK)
-        skn_actor_warn(actor, error.text,
-                       "the operating system chooses its core");
-    warn_absent(actor);
-    skn_actor_run(actor);
-    if (system->has_barrier)
-        (void)pthread_barrier_wait(&system->left);
-    if (!is_kept(actor))
-        skn_actor_close(actor);
-    skn_crash_leave(&crash);
-    skn_system_leave(system);
-}
-
 void
 skn_system_leave(skn_system_t *system)
 {
     atomic_fetch_add(&system->gone_count, 1);
     wake(system);
-}
-
-static skn_status_t
-start_threads(skn_system_t *system, skn_error_t *error)
-{
-    /* Beside those of the actors, the watchdog and the links. */
-    uint32_t wanted =
-        system->here_count - system->port_count + 1 + (system->links ? 1 : 0);
-    int code;
-    uint32_t granted = skn_threads_try(wanted, &code);
-    for (uint32_t k = 0; k < system->actor_count && code == 0; k++) {
-        if (!system->actors[k].here || system->actors[k].port)
-            continue;
-        system->threads[k] =
-            skn_thread_new(thread_main, &system->actors[k], error);
-        if (!system->threads[k])
-            return SKN_NO_MEMORY;
-        system->thread_count++;
-    }
-    if (code == 0)
-        code = skn_watchdog_start(system->watchdog);
-    if (code == 0 && system->links)
-        code = system->wiring->link_driver->start(system->links);
-    if (code == 0)
-        return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY,
-                    "the system grants %u of the %u threads that %u actors "
-                    "need: %s",
-                    granted, wanted, system->here_count, strerror(code));
 }
 
 static void
@@ -396,7 +310,7 @@ skn_system_start(skn_system_t *system, skn_system_tell_t *tell, void *job,
                  skn_error_t *error)
 {
     system->begin_ns = skn_monotonic_ns();
-    skn_status_t status = start_threads(system, error);
+    skn_status_t status = skn_system_start_threads(system, error);
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++)
         if (system->actors[k].port) {
             take_ready(system, k);
@@ -679,7 +593,8 @@ skn_system_cut(skn_system_t *system, struct skn_salvage_writer *writer,
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
         /* A failed actor may have stopped in the middle of a row. */
-        if (!actor->here || !is_kept(actor) || actor->phase == SKN_PHASE_FAILED)
+        if (!actor->here || !skn_system_keeps(actor) ||
+            actor->phase == SKN_PHASE_FAILED)
             continue;
         skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
         skn_error_t own = { 0 };
@@ -701,7 +616,7 @@ close_kept(skn_system_t *system)
         if (!system->actors[k].here || system->actors[k].port)
             continue;
         left--;
-        if (is_kept(&system->actors[k]))
+        if (skn_system_keeps(&system->actors[k]))
             skn_actor_close(&system->actors[k]);
     }
 }

@@ -23,6 +23,7 @@
 #include <czmq.h>
 
 #include "transport/socket/process_mark.h"
+#include "formats/text/system_error.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
 
@@ -85,14 +86,15 @@ struct skn_outlet {
     uint32_t count; /* of its parcels */
 };
 struct skn_thread {
-    zactor_t *zactor;
+    zactor_t *zactor; /* NULL: not begun */
+    int places[2];    /* descriptors kept for its two sockets until it begins */
     void (*run)(skn_inbox_t *orders, void *argument);
     void *argument;
     atomic_uint ordered; /* counts the orders, each after it was sent */
 };
 
 #define WAIT_INBOXES_MAX 4
-#define LINE_BYTES 64u /* of a cache */
+#define CACHE_LINE_BYTES 64u
 /* Enough for a thread that only waits, on any processor. */
 #define TRIAL_STACK_BYTES ((size_t)64 << 10)
 
@@ -196,26 +198,21 @@ skn_pipes_reserve(uint32_t count, skn_error_t *error)
                          "use fewer actors");
 }
 
-/* Whether `count` sockets can be opened: zsock_new ends the process if one
- * cannot. Each needs an eventfd. */
-static bool
-has_room(int count, skn_error_t *error)
+/* Opens `count` descriptors that sockets can have once they are closed:
+ * zsock_new ends the process if it gets none. */
+static skn_status_t
+keep_places(int *places, int count, skn_error_t *error)
 {
-    int descriptors[2], opened = 0;
-    assert(count <= 2);
-    while (opened < count &&
-           (descriptors[opened] = eventfd(0, EFD_CLOEXEC)) >= 0)
-        opened++;
-    int code = errno;
-    for (int k = 0; k < opened; k++)
-        (void)close(descriptors[k]);
-    if (opened == count)
-        return true;
-    skn_fail(error, SKN_NO_MEMORY, "cannot create a ZeroMQ socket: %s",
-             strerror(code));
-    if (code == EMFILE)
-        skn_fail_hint(error, SKN_NO_MEMORY, "raise ulimit -n");
-    return false;
+    int kept = 0;
+    while (kept < count && (places[kept] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        kept++;
+    if (kept == count)
+        return SKN_OK;
+    skn_status_t status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                                        "cannot create a ZeroMQ socket");
+    while (kept > 0)
+        (void)close(places[--kept]);
+    return status;
 }
 
 /* The only place where sockets get their options. */
@@ -223,8 +220,10 @@ static zsock_t *
 socket_open(int type, skn_error_t *error)
 {
     (void)context_of_process();
-    if (!has_room(1, error))
+    int place;
+    if (keep_places(&place, 1, error) != SKN_OK)
         return NULL;
+    (void)close(place);
     zsock_t *zsock = zsock_new(type);
     zsock_set_unbounded(zsock);
     zsock_set_linger(zsock, 0);
@@ -276,7 +275,7 @@ skn_inbox_open(const char *address, skn_error_t *error)
 static void
 request(const void *pointer)
 {
-    __builtin_prefetch((const void *)((uintptr_t)pointer - LINE_BYTES));
+    __builtin_prefetch((const void *)((uintptr_t)pointer - CACHE_LINE_BYTES));
     __builtin_prefetch(pointer);
 }
 
@@ -571,22 +570,29 @@ skn_thread_t *
 skn_thread_new(void (*run)(skn_inbox_t *, void *), void *argument,
                skn_error_t *error)
 {
-    sigset_t before;
     (void)context_of_process();
     skn_thread_t *thread = calloc(1, sizeof(*thread));
     if (!thread)
         skn_fail(error, SKN_NO_MEMORY, "no memory for a thread");
-    if (!thread || !has_room(2, error)) {
+    if (!thread || keep_places(thread->places, 2, error) != SKN_OK) {
         free(thread);
         return NULL;
     }
     thread->run = run;
     thread->argument = argument;
+    return thread;
+}
+
+void
+skn_thread_begin(skn_thread_t *thread)
+{
+    sigset_t before;
+    atomic_fetch_add(&socket_count, 2);
     skn_thread_mask(&before);
+    for (int k = 0; k < 2; k++)
+        (void)close(thread->places[k]);
     thread->zactor = zactor_new(thread_main, thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    atomic_fetch_add(&socket_count, 2);
-    return thread;
 }
 
 void
@@ -605,11 +611,16 @@ skn_thread_end(skn_thread_t **thread)
     sigset_t before;
     if (!*thread)
         return;
-    skn_thread_mask(&before); /* a signal would end the wait for the thread */
-    zactor_destroy(&(*thread)->zactor);
-    HAPPENS_AFTER(*thread);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    atomic_fetch_sub(&socket_count, 2);
+    if ((*thread)->zactor) {
+        skn_thread_mask(&before); /* a signal would end the wait for it */
+        zactor_destroy(&(*thread)->zactor);
+        HAPPENS_AFTER(*thread);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        atomic_fetch_sub(&socket_count, 2);
+    } else {
+        for (int k = 0; k < 2; k++)
+            (void)close((*thread)->places[k]);
+    }
     free(*thread);
     *thread = NULL;
 }

@@ -51,7 +51,7 @@ Test(spec, wires_replicas_and_a_scatter)
     cr_expect_eq(memcmp(pipe->bounds, bounds, sizeof(bounds)), 0);
     cr_expect_eq(pipe->credit, 8u);
     cr_expect_eq(wiring->pipes[0].pattern, SKN_PATTERN_ONE);
-    cr_expect_eq(wiring->pipes[0].credit, 256u);
+    cr_expect_eq(wiring->pipes[0].credit, 1024u);
     skn_spec_destroy(&spec);
     cr_expect_null(spec);
     skn_spec_destroy(&spec);

@@ -125,7 +125,7 @@ Test(spec_draw, graphviz_gets_a_box_a_row_and_an_arrow_a_pair)
         "digraph \"t\" {\n" DOT_HEAD "  g0 [label=\"s\\nsource, any core\"];\n"
         "  g1 [label=\"shard.0-1\\nshard, any core\"];\n"
         "  g0 -> g1 [label=\"work: broadcast x 5\\l\"];\n"
-        "  g1 -> g0 [label=\"done: one x 256\\l\", constraint=false];\n"
+        "  g1 -> g0 [label=\"done: one x 1024\\l\", constraint=false];\n"
         "}\n",
         skn_spec_dot);
 }

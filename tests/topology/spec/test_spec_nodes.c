@@ -332,7 +332,7 @@ Test(spec_nodes, prints_nodes_and_codings_so_that_they_come_back)
              "}\n"
              "  pipes:\n"
              "    - { from: m, to: t, message: sum, pattern: broadcast, "
-             "collect: none, credit: 256, coding: int4 }\n",
+             "collect: none, credit: 1024, coding: int4 }\n",
         "%s", once);
     skn_spec_t *again = good_spec(once);
     char *twice = printed(again, skn_spec_print);
@@ -360,8 +360,8 @@ Test(spec_nodes, draws_a_cluster_a_node)
         "style=rounded;\n"
         "  g2 [label=\"t.1\\ntaker, any core of b\"];\n"
         "  }\n"
-        "  g0 -> g1 [label=\"sum: broadcast, bf16 x 256\\l\"];\n"
-        "  g0 -> g2 [label=\"sum: broadcast, bf16 x 256\\l\"];\n"
+        "  g0 -> g1 [label=\"sum: broadcast, bf16 x 1024\\l\"];\n"
+        "  g0 -> g2 [label=\"sum: broadcast, bf16 x 1024\\l\"];\n"
         "}\n",
         "%s", text);
     free(text);

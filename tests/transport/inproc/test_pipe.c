@@ -388,6 +388,7 @@ Test(pipe, a_thread_takes_its_orders_and_ends)
     worker_t worker = { 0 };
     skn_thread_t *thread = skn_thread_new(add_up, &worker, &error);
     cr_assert(thread, "%s", error.text);
+    skn_thread_begin(thread);
     for (uint64_t k = 100; k <= 100; k--)
         skn_thread_order(thread, &(skn_parcel_t){ .number = k });
     skn_thread_end(&thread);
@@ -402,6 +403,7 @@ Test(pipe, a_thread_that_waits_is_asked_to_return)
     worker_t worker = { 0 };
     skn_thread_t *thread = skn_thread_new(add_up, &worker, &error);
     cr_assert(thread, "%s", error.text);
+    skn_thread_begin(thread);
     skn_thread_order(thread, &(skn_parcel_t){ .number = 7 });
     skn_thread_end(&thread);
     cr_expect(worker.was_asked_to_return);
@@ -415,6 +417,7 @@ Test(pipe, a_thread_leaves_signals_to_the_host)
     (void)pthread_sigmask(SIG_SETMASK, NULL, &before);
     skn_thread_t *thread = skn_thread_new(add_up, &worker, &error);
     cr_assert(thread, "%s", error.text);
+    skn_thread_begin(thread);
     skn_thread_end(&thread);
     (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
     cr_expect_eq(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
@@ -444,6 +447,7 @@ Test(pipe, the_end_of_a_thread_is_awaited_whatever_signals_arrive)
         worker_t worker = { 0 };
         skn_thread_t *thread = skn_thread_new(add_up, &worker, &error);
         cr_assert(thread, "%s", error.text);
+        skn_thread_begin(thread);
         skn_thread_order(thread, &(skn_parcel_t){ .number = k + 1 });
         skn_thread_end(&thread);
         cr_expect_eq(worker.sum, k + 1);
@@ -466,7 +470,7 @@ Test(pipe, a_thread_without_descriptors_left_is_refused)
     cr_expect_null(skn_thread_new(add_up, &worker, &error));
     cr_expect_str_eq(error.text,
                      "cannot create a ZeroMQ socket: Too many open files");
-    cr_expect_str_eq(error.hint, "raise ulimit -n");
+    cr_expect_str_eq(error.hint, "raise the limit on open files (ulimit -n)");
     cr_expect_null(skn_inbox_open("inproc://more", &error));
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     skn_inbox_close(&inbox);

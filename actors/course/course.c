@@ -14,6 +14,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/course/progress.h"
+#include "actors/course/markers.h"
 #include "actors/course/throughput.h"
 #include "actors/course/training_time.h"
 #include "actors/protocol/settings.h"
@@ -34,11 +35,10 @@ enum {
 
 typedef struct course {
     skn_progress_t progress;
-    uint64_t batches_per_epoch, total_batches;
-    uint64_t span_end, first_batch;       /* span_end: of the current span;
-                                           * first_batch: this process's */
-    uint64_t every_batches, every_epochs; /* between checkpoints; 0: none */
-    uint64_t evaluate_every, patience;
+    skn_markers_t markers;
+    uint64_t span_end, first_batch; /* span_end: of the current span;
+                                     * first_batch: this process's */
+    uint64_t patience;
     double patience_s; /* most time to the next marker, when stopped */
     bool has_validation, has_test;
     bool has_keeper; /* otherwise nothing is saved */
@@ -89,28 +89,17 @@ tell(skn_actor_t *actor, skn_json_text_t *text, skn_error_t *error)
 static bool
 is_last(const course_t *course)
 {
-    return course->progress.batch >= course->total_batches || course->stale;
+    return course->progress.batch >= course->markers.total_batches ||
+           course->stale;
 }
 
 /* --- spans --------------------------------------------------------------- */
-
-static uint64_t
-least_multiple_above(uint64_t value, uint64_t step)
-{
-    return (value / step + 1) * step;
-}
 
 static skn_status_t
 next_span(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     uint64_t first = course->progress.batch;
-    uint64_t end = least_multiple_above(first, course->batches_per_epoch);
-    if (course->every_batches > 0) {
-        uint64_t due = least_multiple_above(first, course->every_batches);
-        end = due < end ? due : end;
-    }
-    if (end > course->total_batches)
-        end = course->total_batches;
+    uint64_t end = skn_markers_next(&course->markers, first);
     assert(!course->training && end > first);
     course->span_end = end;
     course->training = true;
@@ -196,13 +185,9 @@ close_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     const skn_progress_t *progress = &course->progress;
     bool last = is_last(course) || course->stopping;
-    bool due = last || course->saving_best || save_is_wanted(actor, course);
-    if (course->every_batches > 0 &&
-        progress->batch % course->every_batches == 0)
-        due = true;
-    if (course->every_epochs > 0 && course->epoch_done &&
-        progress->epoch % course->every_epochs == 0)
-        due = true;
+    bool due = last || course->saving_best || save_is_wanted(actor, course) ||
+               skn_markers_saves(&course->markers, progress->batch,
+                                 course->epoch_done ? progress->epoch : 0);
     course->epoch_done = false;
     if (due && course->has_keeper)
         return save(actor, course, error);
@@ -219,21 +204,13 @@ unasked(const skn_actor_t *actor, const char *what, uint64_t number,
                     skn_actor_name(actor), what, (unsigned long long)number);
 }
 
-static uint64_t
-epochs_begun(const course_t *course)
-{
-    return (course->progress.batch + course->batches_per_epoch - 1) /
-           course->batches_per_epoch;
-}
-
 /* True if an epoch that was not reported yet is completely trained. */
 static bool
 epoch_is_whole(const course_t *course)
 {
     const skn_progress_t *progress = &course->progress;
-    return epochs_begun(course) > progress->epoch &&
-           (progress->batch % course->batches_per_epoch == 0 ||
-            progress->batch >= course->total_batches);
+    return skn_markers_epoch_is_whole(&course->markers, progress->batch,
+                                      progress->epoch);
 }
 
 /* All owners have their state. If the nodes have changed, the checkpoint is
@@ -396,13 +373,13 @@ on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_progress_t *progress = &course->progress;
     if (!epoch_is_whole(course) || course->stopping)
         return close_marker(actor, course, error);
-    progress->epoch = epochs_begun(course);
+    progress->epoch =
+        skn_markers_epochs_begun(&course->markers, progress->batch);
     course->epoch_done = true;
     bool has_evaluations = course->has_validation || course->has_test;
-    bool due = progress->batch >= course->total_batches ||
-               (course->evaluate_every > 0 &&
-                progress->epoch % course->evaluate_every == 0);
-    if (!has_evaluations || !due)
+    if (!has_evaluations ||
+        !skn_markers_evaluates(&course->markers, progress->batch,
+                               progress->epoch))
         return close_epoch(actor, course, false, error);
     return evaluate(actor, course,
                     course->has_validation ? SKN_PURPOSE_VALIDATE
@@ -565,11 +542,10 @@ tell_progress(skn_actor_t *actor, course_t *course, uint64_t batch,
         "\"epoch\":%llu,\"epochs\":%llu,\"loss\":%.6f,"
         "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f,\"busy_s\":%.3f}",
         (unsigned long long)batch + 1,
-        (unsigned long long)course->total_batches,
-        (unsigned long long)(batch / course->batches_per_epoch + 1),
-        (unsigned long long)((course->total_batches +
-                              course->batches_per_epoch - 1) /
-                             course->batches_per_epoch),
+        (unsigned long long)course->markers.total_batches,
+        (unsigned long long)(batch / course->markers.batches_per_epoch + 1),
+        (unsigned long long)skn_markers_epochs_begun(
+            &course->markers, course->markers.total_batches),
         skn_progress_loss(progress), rate.rows_per_s, rate.batches_per_s,
         skn_throughput_busy_s(&course->throughput, now_ns));
 }
@@ -630,13 +606,15 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     const char *resume = skn_actor_option_text(actor, "resume");
     uint64_t epochs = option_u64(actor, "epochs");
     uint64_t limit = option_u64(actor, "max_batches");
-    course->batches_per_epoch = option_u64(actor, "batches_per_epoch");
-    course->total_batches = epochs * course->batches_per_epoch;
-    if (limit > 0 && limit < course->total_batches)
-        course->total_batches = limit;
-    course->every_batches = option_u64(actor, "every_batches");
-    course->every_epochs = option_u64(actor, "every_epochs");
-    course->evaluate_every = option_u64(actor, "evaluate_every");
+    uint64_t epoch_batches = option_u64(actor, "batches_per_epoch");
+    uint64_t all = epochs * epoch_batches;
+    course->markers = (skn_markers_t){
+        .batches_per_epoch = epoch_batches,
+        .total_batches = limit > 0 && limit < all ? limit : all,
+        .every_batches = option_u64(actor, "every_batches"),
+        .every_epochs = option_u64(actor, "every_epochs"),
+        .evaluate_every = option_u64(actor, "evaluate_every"),
+    };
     course->patience = option_u64(actor, "patience");
     course->shards = (uint32_t)option_u64(actor, "shards");
     course->patience_s = (double)option_u64(actor, "patience_s");
@@ -651,7 +629,8 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_status_t status = read_progress(course, resume, error);
         if (status != SKN_OK)
             return status;
-        skn_progress_catch_up(&course->progress, course->batches_per_epoch);
+        skn_progress_catch_up(&course->progress,
+                              course->markers.batches_per_epoch);
     }
     skn_training_time_init(&course->time, &course->progress);
     course->nodes = (uint32_t)option_u64(actor, "nodes");

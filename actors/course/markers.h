@@ -1,0 +1,33 @@
+/* markers.h - the batches at which a run has markers, and what is due at each.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACTORS_COURSE_MARKERS_H
+#define ACTORS_COURSE_MARKERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct skn_markers {
+    uint64_t batches_per_epoch; /* at least 1 */
+    uint64_t total_batches;
+    uint64_t every_batches, every_epochs; /* between checkpoints; 0: none */
+    uint64_t evaluate_every; /* epochs; 0: only at the end of the run */
+} skn_markers_t;
+
+/* The marker after batch `first`: the end of an epoch or of the run, or a
+ * checkpoint, whichever is first. */
+uint64_t skn_markers_next(const skn_markers_t *markers, uint64_t first);
+/* The number of epochs that have batches below `batch`. */
+uint64_t skn_markers_epochs_begun(const skn_markers_t *markers, uint64_t batch);
+/* Whether the batches below `batch` contain an epoch more than `epochs`. The
+ * last one may be short. */
+bool skn_markers_epoch_is_whole(const skn_markers_t *markers, uint64_t batch,
+                                uint64_t epochs);
+/* Whether an evaluation is due after `epoch` epochs, at `batch`. */
+bool skn_markers_evaluates(const skn_markers_t *markers, uint64_t batch,
+                           uint64_t epoch);
+/* Whether a checkpoint is due at `batch`, where epoch number `epoch` has ended;
+ * 0: none has. */
+bool skn_markers_saves(const skn_markers_t *markers, uint64_t batch,
+                       uint64_t epoch);
+
+#endif

@@ -12,12 +12,11 @@
 
 #include "formats/text/json_text.h"
 #include "topology/cluster/admission.h"
-#include "topology/cluster/bad_checkpoints.h"
 #include "topology/cluster/balancing.h"
-#include "topology/cluster/composing.h"
 #include "topology/cluster/duty_messages.h"
 #include "topology/cluster/harvest_json.h"
 #include "topology/cluster/held_list.h"
+#include "topology/cluster/holdings.h"
 #include "topology/cluster/member_rates.h"
 #include "topology/cluster/run_journal.h"
 #include "topology/elastic/membership.h"
@@ -32,12 +31,6 @@
 #define FIRST_WAIT_S 15u
 /* The time for members to receive the end of the run. */
 #define FAREWELL_MS 1500u
-
-/* The checkpoints that one member reported. */
-typedef struct member_holding {
-    skn_held_t *list;
-    size_t count;
-} member_holding_t;
 
 struct skn_coordinating {
     skn_coordinating_options_t options;
@@ -54,13 +47,8 @@ struct skn_coordinating {
     skn_member_rates_t rates;
     skn_balance_t *balance;
     uint64_t balanced; /* the generation that it compares */
-    member_holding_t holding[SKN_CLUSTER_NODES_MAX];
-    skn_manifests_t manifests;
-    skn_composing_t composing;
+    skn_holdings_t holdings;
     skn_admission_t admission;
-    char seal[SKN_HASH_TEXT_BYTES]; /* seal of the checkpoint chosen last */
-    uint64_t from_batch;            /* its batch */
-    skn_bad_checkpoints_t bad_checkpoints;
     uint64_t over_ns; /* since when there is nothing left to do; 0: not yet */
     bool was_stopped; /* the run is over, and was not done */
 };
@@ -147,79 +135,16 @@ add_line(skn_coordinating_t *coordinator, skn_run_journal_line_t line)
     json_decref(harvest);
 }
 
-/* --- checkpoints that members hold --------------------------------------- */
-
-static bool
-is_held(const void *job, const char *seal)
-{
-    const skn_coordinating_t *coordinator = job;
-    for (uint32_t k = 0; k < coordinator->count; k++)
-        for (size_t n = 0; n < coordinator->holding[k].count; n++)
-            if (strcmp(coordinator->holding[k].list[n].seal, seal) == 0)
-                return true;
-    return false;
-}
-
-static void
-take_inventory(skn_coordinating_t *coordinator, uint32_t member,
-               const skn_control_message_t *message)
-{
-    const skn_control_inventory_t *inventory = &message->inventory;
-    member_holding_t *holding = &coordinator->holding[member];
-    const char *manifest[SKN_HELD_LIST_MAX];
-    skn_error_t error = { 0 };
-    skn_held_free(&holding->list, holding->count);
-    holding->count = 0;
-    if (skn_held_list_read(inventory, &holding->list, &holding->count, manifest,
-                           &error) != SKN_OK) {
-        warn(coordinator, error.text, coordinator->names[member]);
-        return;
-    }
-    for (size_t k = 0; k < holding->count; k++)
-        skn_manifests_keep(&coordinator->manifests, holding->list[k].seal,
-                           manifest[k]);
-    skn_composing_take(&coordinator->composing, member, inventory->salvage);
-    skn_membership_holds(coordinator->membership, member, skn_monotonic_ns());
-}
-
+/* Finds where a generation begins; as in skn_membership_options_t. */
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
     skn_coordinating_t *coordinator = job;
-    skn_holder_t holders[SKN_CLUSTER_NODES_MAX];
-    size_t count = 0, lists = 0;
-    for (uint32_t k = 0; k < coordinator->count; k++) {
-        const member_holding_t *holding = &coordinator->holding[k];
-        if (!(set & ((uint64_t)1 << k)))
-            continue;
-        holders[count++] =
-            (skn_holder_t){ .held = holding->list, .count = holding->count };
-        lists += holding->count;
-    }
-    if (lists == 0)
-        return SKN_NO_INPUT;
-    const skn_held_t *held = skn_held_choose(
-        holders, count, coordinator->journal.run_id,
-        coordinator->bad_checkpoints.seal, coordinator->bad_checkpoints.count);
-    if (!held) {
-        skn_held_none(holders, count, error);
-        return SKN_UNAVAILABLE;
-    }
-    *point = (skn_point_t){
-        .batch = held->batch,
-        .layout = held->generation,
-        .copies = (uint32_t)skn_held_copies(holders, count, held),
-    };
-    coordinator->from_batch = held->batch;
-    /* Two checkpoints may have the same batch and layout, one of them not
-     * whole. */
-    memcpy(coordinator->seal, held->seal, sizeof(coordinator->seal));
-    if (skn_membership_keeps(coordinator->membership))
-        (void)skn_composing_choose(
-            &coordinator->composing, set,
-            skn_membership_generation(coordinator->membership), held,
-            &coordinator->manifests, point);
-    return SKN_OK;
+    const skn_membership_t *membership = coordinator->membership;
+    uint64_t generation = skn_membership_generation(membership);
+    return skn_holdings_choose(
+        &coordinator->holdings, set, coordinator->journal.run_id,
+        skn_membership_keeps(membership) ? &generation : NULL, point, error);
 }
 
 /* --- duties -------------------------------------------------------------- */
@@ -233,10 +158,10 @@ send_duty(const skn_coordinating_t *coordinator, const skn_duty_t *duty)
         .model = coordinator->model,
         .keys = coordinator->keys,
         .run_id = coordinator->journal.run_id,
-        .manifests = &coordinator->manifests,
-        .seal = coordinator->seal,
+        .manifests = &coordinator->holdings.manifests,
+        .seal = coordinator->holdings.seal,
         .balance = coordinator->balance,
-        .composed = coordinator->composing.text.bytes,
+        .composed = coordinator->holdings.composing.text.bytes,
         .fault = skn_membership_fault(coordinator->membership, duty->member),
         .how = skn_duty_messages_how(coordinator->membership),
     };
@@ -254,10 +179,10 @@ record(skn_coordinating_t *coordinator, const skn_duty_t *duty)
     const skn_model_t *model = coordinator->model;
     /* Drop them only now: members do not send a manifest that they were told is
      * known here. */
-    skn_manifests_drop(&coordinator->manifests, is_held, coordinator);
+    skn_holdings_drop(&coordinator->holdings);
     if (duty->point.composed)
         skn_harvest_partial(coordinator->harvest,
-                            coordinator->composing.sum.lost);
+                            coordinator->holdings.composing.sum.lost);
     skn_harvest_begin(coordinator->harvest, duty->generation,
                       duty->set & ~duty->serving, duty->point.batch,
                       skn_monotonic_ns());
@@ -282,7 +207,8 @@ record(skn_coordinating_t *coordinator, const skn_duty_t *duty)
     if (!duty->point.composed)
         return;
     skn_json_text_t event = { 0 };
-    skn_composing_write(&coordinator->composing, duty->generation, &event);
+    skn_composing_write(&coordinator->holdings.composing, duty->generation,
+                        &event);
     tell(coordinator, &event);
 }
 
@@ -307,6 +233,7 @@ take_ended(skn_coordinating_t *coordinator, uint32_t member,
            const skn_control_message_t *message)
 {
     skn_error_t error = { 0 };
+    skn_holdings_t *holdings = &coordinator->holdings;
     skn_ending_t ending = skn_control_message_ending(&message->ended, &error);
     uint64_t generation = message->ended.generation;
     skn_membership_phase_t phase =
@@ -315,10 +242,9 @@ take_ended(skn_coordinating_t *coordinator, uint32_t member,
         (phase == SKN_MEMBERSHIP_RUNNING || phase == SKN_MEMBERSHIP_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
     if (ending == SKN_ENDING_FAILED && phase == SKN_MEMBERSHIP_RUNNING &&
-        skn_membership_batch(coordinator->membership) ==
-            coordinator->from_batch &&
-        skn_bad_checkpoints_add(&coordinator->bad_checkpoints,
-                                coordinator->seal, generation, error.status))
+        skn_membership_batch(coordinator->membership) == holdings->batch &&
+        skn_bad_checkpoints_add(&holdings->bad_checkpoints, holdings->seal,
+                                generation, error.status))
         say(coordinator, "the newest checkpoint cannot be read; continuing "
                          "from an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
@@ -385,6 +311,19 @@ take_pulse(skn_coordinating_t *coordinator, uint32_t member,
     if (skn_membership_hears(membership, member))
         (void)skn_control_message_send(coordinator->control, member, &answer,
                                        NULL);
+}
+
+static void
+take_inventory(skn_coordinating_t *coordinator, uint32_t member,
+               const skn_control_message_t *message)
+{
+    skn_error_t error = { 0 };
+    if (skn_holdings_take(&coordinator->holdings, member, &message->inventory,
+                          &error) == SKN_OK)
+        skn_membership_holds(coordinator->membership, member,
+                             skn_monotonic_ns());
+    else
+        warn(coordinator, error.text, coordinator->names[member]);
 }
 
 static void
@@ -703,11 +642,7 @@ skn_coordinating_close(skn_coordinating_t **closed)
     skn_balance_destroy(&coordinator->balance);
     skn_run_journal_close(&coordinator->journal);
     skn_keys_destroy(&coordinator->own);
-    for (uint32_t k = 0; k < coordinator->count; k++)
-        skn_held_free(&coordinator->holding[k].list,
-                      coordinator->holding[k].count);
-    skn_manifests_drop(&coordinator->manifests, NULL, NULL);
-    skn_composing_fini(&coordinator->composing);
+    skn_holdings_fini(&coordinator->holdings);
     skn_admission_fini(&coordinator->admission);
     free(coordinator);
     *closed = NULL;

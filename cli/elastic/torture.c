@@ -19,6 +19,7 @@
 #include "cli/elastic/local_cluster.h"
 #include "cli/base/events.h"
 #include "cli/elastic/leaving.h"
+#include "cli/elastic/torture_outcome.h"
 #include "cli/base/process.h"
 #include "formats/text/random.h"
 #include "cli/elastic/up_elastic.h"
@@ -36,9 +37,6 @@
 #define DELAY_MS_MAX 400u
 /* The batches between markers if the file sets none: a kill undoes as many. */
 #define EVERY_BATCHES "20"
-/* How much P@1 may fall because of lost updates and by chance: more than it
- * differs between seeds (docs/evidence/partial.md). */
-#define P1_LESS_MAX .03
 /* After this time without an event, the run is reported as hanging. */
 #define SILENCE_S 120u
 
@@ -50,16 +48,12 @@ typedef enum step {
 typedef struct torture {
     const cli_call_t *call;
     cli_bar_t bar;
-    uint32_t kills, killed, killed_coordinator, node_count;
-    uint32_t leaves, left; /* nodes leaving by notice */
-    cli_leaving_t leaving;
+    cli_torture_outcome_t outcome;
+    uint32_t node_count;
+    cli_leaving_t leaving; /* nodes leaving by notice */
     uint64_t random;
-    /* Results of the undisturbed run. */
-    char want_sha256[65];
-    uint64_t batches;
-    double want_p1; /* -1: there are no test points */
-    /* State and results of the disturbed run. */
-    char sha256[65];
+    uint64_t batches; /* of the undisturbed run */
+    /* State of the disturbed run. */
     step_t step;
     uint64_t due_ns, heard_ns;
     uint64_t batch;      /* the batch reached */
@@ -67,17 +61,10 @@ typedef struct torture {
     bool whole;          /* it has saved: two nodes hold each part again */
     size_t members;      /* number of its members */
     bool done;
-    double lost, applied_twice; /* -1: not reported */
-    /* `recovery: partial`: how often it happened, and the losses it
-     * reported. */
-    bool partial;
-    uint32_t partials;
-    double told_lost, p1;
     uint64_t killed_ns;
     uint64_t killed_generation; /* the generation of the kill */
     uint64_t saved_generation;  /* the last generation that saved */
-    bool awaited; /* no newer generation has trained since the kill */
-    double back_s_sum, back_s_max;
+    bool awaited;  /* no newer generation has trained since the kill */
     bool insisted; /* Ctrl-C was pressed again */
     skn_error_t error;
 } torture_t;
@@ -122,11 +109,12 @@ take_reference(void *job, cli_up_node_t *node, char *line)
     json_t *event = json_loads(line, 0, NULL);
     const char *name = skn_json_word(event, "event");
     if (strcmp(name, "done") == 0) {
-        (void)snprintf(torture->want_sha256, sizeof(torture->want_sha256), "%s",
+        (void)snprintf(torture->outcome.want_sha256,
+                       sizeof(torture->outcome.want_sha256), "%s",
                        skn_json_word(event, "weights_sha256"));
         torture->batches =
             (uint64_t)json_integer_value(json_object_get(event, "batches"));
-        torture->want_p1 = p1_of(event);
+        torture->outcome.want_p1 = p1_of(event);
     } else if (strcmp(name, "error") == 0) {
         cli_up_keep_error(node, event);
     } else if (cli_bar_possible(torture->call) &&
@@ -195,20 +183,13 @@ run_reference(torture_t *torture, const cli_up_local_t *local, const char *path,
         return status;
     if (process.error.status != SKN_OK)
         blame_reference(&process.error, error);
-    else if (!torture->want_sha256[0])
+    else if (!torture->outcome.want_sha256[0])
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "the undisturbed run did not finish");
     return error->status;
 }
 
 /* --- kills ---------------------------------------------------------------- */
-
-/* The number of kills and leaves to come. */
-static uint32_t
-to_come(const torture_t *torture)
-{
-    return torture->kills - torture->killed + torture->leaves - torture->left;
-}
 
 static void
 choose_moment(torture_t *torture)
@@ -217,7 +198,8 @@ choose_moment(torture_t *torture)
     uint64_t left = torture->batches > torture->batch
                         ? torture->batches - torture->batch
                         : 1;
-    uint64_t after = draw(torture, left / (to_come(torture) + 1) + 1);
+    uint64_t after =
+        draw(torture, left / (cli_torture_to_come(&torture->outcome) + 1) + 1);
     torture->step = STEP_AIM;
     torture->batch += after; /* the batch to wait for */
     torture->due_ns = 0;
@@ -255,7 +237,7 @@ dismiss(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
     if (!cli_leaving_tell(&torture->leaving, cluster, &torture->random,
                           reached))
         return; /* too few nodes are running */
-    torture->left++;
+    torture->outcome.left++;
     torture->whole = false;
     torture->step = STEP_WAIT;
     for (uint32_t k = 0; k < torture->node_count; k++)
@@ -263,29 +245,31 @@ dismiss(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
             used +=
                 (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
                                  used ? " " : "", cluster->process[k + 1].name);
-    announce(torture, "leave", torture->left, torture->leaves, names, "");
+    announce(torture, "leave", torture->outcome.left, torture->outcome.leaves,
+             names, "");
 }
 
 static void
 strike(torture_t *torture, cli_local_cluster_t *cluster)
 {
     bool coordinator =
-        draw(torture, torture->kills - torture->killed) <
-        torture->kills / COORDINATOR_SHARE - torture->killed_coordinator;
+        draw(torture, torture->outcome.kills - torture->outcome.killed) <
+        torture->outcome.kills / COORDINATOR_SHARE -
+            torture->outcome.killed_coordinator;
     uint32_t place =
         coordinator ? 0 : 1 + (uint32_t)draw(torture, torture->node_count);
     uint32_t after_ms = (uint32_t)draw(torture, 2 * DELAY_MS_MAX);
     cli_local_cluster_kill(cluster, place, after_ms);
     if (place > 0)
         (void)remove_folder(cluster, place, &torture->error);
-    torture->killed++;
-    torture->killed_coordinator += coordinator;
+    torture->outcome.killed++;
+    torture->outcome.killed_coordinator += coordinator;
     torture->killed_ns = skn_monotonic_ns();
     torture->killed_generation = torture->generation;
     torture->awaited = !coordinator;
     torture->whole = coordinator && torture->whole;
     torture->step = STEP_WAIT;
-    announce(torture, "kill", torture->killed, torture->kills,
+    announce(torture, "kill", torture->outcome.killed, torture->outcome.kills,
              cluster->process[place].name,
              place > 0 ? ", and its folder is removed" : "");
 }
@@ -294,7 +278,7 @@ static void
 turn(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
 {
     (void)cli_leaving_turn(&torture->leaving, cluster, &torture->error);
-    if (to_come(torture) == 0 || torture->done ||
+    if (cli_torture_to_come(&torture->outcome) == 0 || torture->done ||
         cli_leaving_waits(&torture->leaving))
         return;
     if (torture->step == STEP_WAIT && torture->whole) {
@@ -308,7 +292,8 @@ turn(torture_t *torture, cli_local_cluster_t *cluster, uint64_t reached)
             skn_monotonic_ns() + draw(torture, DELAY_MS_MAX) * 1000000ull + 1;
     if (skn_monotonic_ns() < torture->due_ns)
         return;
-    if (draw(torture, to_come(torture)) < torture->kills - torture->killed)
+    if (draw(torture, cli_torture_to_come(&torture->outcome)) <
+        torture->outcome.kills - torture->outcome.killed)
         strike(torture, cluster);
     else
         dismiss(torture, cluster, reached);
@@ -353,9 +338,9 @@ take_training(heard_t *heard, const char *name, const json_t *event)
         return;
     double seconds = (double)(skn_monotonic_ns() - torture->killed_ns) * 1e-9;
     torture->awaited = false;
-    torture->back_s_sum += seconds;
-    if (seconds > torture->back_s_max)
-        torture->back_s_max = seconds;
+    torture->outcome.back_s_sum += seconds;
+    if (seconds > torture->outcome.back_s_max)
+        torture->outcome.back_s_max = seconds;
 }
 
 static void
@@ -364,11 +349,11 @@ take_done(torture_t *torture, const json_t *event)
     const json_t *lost = json_object_get(event, "lost");
     const json_t *twice = json_object_get(event, "applied_twice");
     torture->done = true;
-    (void)snprintf(torture->sha256, sizeof(torture->sha256), "%s",
-                   skn_json_word(event, "weights_sha256"));
-    torture->lost = lost ? json_number_value(lost) : -1;
-    torture->applied_twice = twice ? json_number_value(twice) : -1;
-    torture->p1 = p1_of(event);
+    (void)snprintf(torture->outcome.sha256, sizeof(torture->outcome.sha256),
+                   "%s", skn_json_word(event, "weights_sha256"));
+    torture->outcome.lost = lost ? json_number_value(lost) : -1;
+    torture->outcome.applied_twice = twice ? json_number_value(twice) : -1;
+    torture->outcome.p1 = p1_of(event);
 }
 
 static void
@@ -391,8 +376,8 @@ take(void *job, cli_local_cluster_t *cluster, uint32_t place,
     if (strcmp(name, "done") == 0)
         take_done(torture, event);
     if (strcmp(name, "partial") == 0) {
-        torture->partials++;
-        torture->told_lost += skn_json_number(event, "lost");
+        torture->outcome.partials++;
+        torture->outcome.told_lost += skn_json_number(event, "lost");
     }
     take_training(heard, name, event);
     if (torture->call->json && strcmp(name, "progress") != 0)
@@ -431,7 +416,7 @@ run_disturbed(torture_t *torture, skn_config_t *config,
         if (skn_monotonic_ns() - torture->heard_ns > SILENCE_S * 1000000000ull)
             status = skn_fail(error, SKN_UNAVAILABLE,
                               "the run was silent for %u s after kill %u",
-                              SILENCE_S, torture->killed);
+                              SILENCE_S, torture->outcome.killed);
     }
     cli_local_cluster_close(&cluster);
     torture->insisted = cli_stop_insisted(&cluster.stop);
@@ -441,8 +426,8 @@ run_disturbed(torture_t *torture, skn_config_t *config,
         *error = cluster.error;
     else if (cluster.stopping)
         (void)skn_fail(error, SKN_UNAVAILABLE,
-                       "stopped after %u kills and %u leaves", torture->killed,
-                       torture->left);
+                       "stopped after %u kills and %u leaves",
+                       torture->outcome.killed, torture->outcome.left);
     else if (!torture->done)
         (void)skn_fail(error, SKN_UNAVAILABLE,
                        "the run ended without reporting that it was done");
@@ -451,105 +436,21 @@ run_disturbed(torture_t *torture, skn_config_t *config,
 
 /* --- the verdict ---------------------------------------------------------- */
 
-/* Prints the result of a run that may lose updates. */
-static void
-tell_partial(const torture_t *torture)
-{
-    if (torture->call->json)
-        (void)skn_text_print(
-            stdout,
-            "{\"event\":\"torture_partial\",\"partials\":%u,"
-            "\"told_lost\":%.0f,\"p1\":%.5f,\"want_p1\":%.5f}\n",
-            torture->partials, torture->told_lost, torture->p1,
-            torture->want_p1);
-    else
-        (void)skn_text_print(
-            stdout,
-            "survivors kept their state %u times; %.0f updates of blocks lost, "
-            "%.0f reported; P@1 %.4f, undisturbed %.4f\n",
-            torture->partials, torture->lost, torture->told_lost, torture->p1,
-            torture->want_p1);
-}
-
-/* A rollback to before a partial recovery undoes its losses, so fewer updates
- * may be lost than were reported. */
-static void
-judge_partial(const torture_t *torture, skn_error_t *error)
-{
-    if (torture->applied_twice != 0 || torture->lost < 0 ||
-        torture->lost > torture->told_lost)
-        (void)skn_fail(error, SKN_INTERNAL,
-                       "the ledger does not balance: %.0f lost, %.0f reported, "
-                       "%.0f applied twice",
-                       torture->lost, torture->told_lost,
-                       torture->applied_twice);
-    else if (torture->p1 < torture->want_p1 - P1_LESS_MAX)
-        (void)skn_fail(error, SKN_INTERNAL,
-                       "P@1 is %.4f, but %.4f in the undisturbed run",
-                       torture->p1, torture->want_p1);
-}
-
 static int
 judge(torture_t *torture)
 {
     skn_error_t error = { 0 };
-    uint32_t nodes = torture->killed - torture->killed_coordinator;
-    bool same = strcmp(torture->sha256, torture->want_sha256) == 0;
-    if (torture->partial)
-        tell_partial(torture);
-    double mean_s = nodes ? torture->back_s_sum / nodes : 0;
-    uint32_t together = torture->leaving.together > 1 && torture->left > 0
-                            ? torture->leaving.together
-                            : torture->left > 0;
-    double leave_s = cli_leaving_median(&torture->leaving);
-    double leave_s_max = cli_leaving_longest(&torture->leaving);
-    if (torture->call->json)
-        (void)skn_text_print(
-            stdout,
-            "{\"event\":\"torture\",\"kills\":%u,"
-            "\"kills_coordinator\":%u,\"leaves\":%u,\"lost\":%.0f,"
-            "\"applied_twice\":%.0f,\"same_weights\":%s,"
-            "\"generations\":%" PRIu64
-            ",\"back_s_mean\":%.2f,\"back_s_max\":%.2f"
-            ",\"leaves_together\":%u,\"leave_s_median\":%.2f,"
-            "\"leave_s_max\":%.2f}\n",
-            torture->killed, torture->killed_coordinator, torture->left,
-            torture->lost, torture->applied_twice, same ? "true" : "false",
-            torture->generation, mean_s, torture->back_s_max, together, leave_s,
-            leave_s_max);
-    else
-        say(torture,
-            "%u kills (%u of the coordinator) and %u leaves in %" PRIu64 " "
-            "generations: %.0f batches lost, %.0f applied twice\n"
-            "training again after %.1f s, at most %.1f s; left after %.1f s, "
-            "at most %.1f s\n"
-            "%s as in an undisturbed run: %s\n",
-            torture->killed, torture->killed_coordinator, torture->left,
-            torture->generation, torture->lost, torture->applied_twice, mean_s,
-            torture->back_s_max, leave_s, leave_s_max,
-            same               ? "same weights"
-            : torture->partial ? "not the same weights, which is expected,"
-                               : "NOT the same weights",
-            torture->sha256);
-    (void)fflush(stdout);
-    if (torture->partial)
-        judge_partial(torture, &error);
-    else if (!same)
-        (void)skn_fail(&error, SKN_INTERNAL,
-                       "the weights differ from those of the undisturbed run, "
-                       "%s",
-                       torture->want_sha256);
-    else if (torture->lost != 0 || torture->applied_twice != 0)
-        (void)skn_fail(&error, SKN_INTERNAL, "the ledger does not balance");
-    if (error.status == SKN_OK && to_come(torture) > 0)
-        (void)skn_fail_hint(
-            &error,
-            skn_fail(&error, SKN_USAGE,
-                     "the run was over after %u of %u kills and leaves",
-                     torture->killed + torture->left,
-                     torture->kills + torture->leaves),
-            "give it more epochs");
-    return error.status == SKN_OK ? 0 : cli_report(torture->call, &error);
+    cli_torture_outcome_t *outcome = &torture->outcome;
+    outcome->generations = torture->generation;
+    outcome->together = torture->leaving.together;
+    outcome->leave_s_median = cli_leaving_median(&torture->leaving);
+    outcome->leave_s_max = cli_leaving_longest(&torture->leaving);
+    if (!torture->call->json)
+        cli_bar_hide(&torture->bar);
+    cli_torture_outcome_print(outcome, torture->call->json, stdout);
+    return cli_torture_outcome_judge(outcome, &error) == SKN_OK
+               ? 0
+               : cli_report(torture->call, &error);
 }
 
 /* --- the verb ------------------------------------------------------------- */
@@ -592,11 +493,12 @@ force_both(torture_t *torture, cli_up_local_t *local, cli_up_local_t *alone,
     skn_status_t status = read_config(torture, alone, config, error);
     if (status != SKN_OK)
         return status;
-    torture->partial = strcmp(cli_config_value(*config, "coordinator.recovery"),
-                              "partial") == 0;
-    if (!torture->partial)
+    torture->outcome.partial =
+        strcmp(cli_config_value(*config, "coordinator.recovery"), "partial") ==
+        0;
+    if (!torture->outcome.partial)
         status = force(alone, "train.reduction=fixed", error);
-    if (status == SKN_OK && !torture->partial)
+    if (status == SKN_OK && !torture->outcome.partial)
         status = force(local, "train.reduction=fixed", error);
     if (status == SKN_OK)
         status = read_config(torture, local, config, error);
@@ -627,9 +529,9 @@ work(torture_t *torture, cli_up_local_t *local, skn_config_t **config,
         say(torture,
             "%" PRIu64 " batches, weights %s\n"
             "the same on %u nodes, with %u kills and %u leaves\n",
-            torture->batches, torture->want_sha256,
-            cli_config_info(*config).node_count, torture->kills,
-            torture->leaves);
+            torture->batches, torture->outcome.want_sha256,
+            cli_config_info(*config).node_count, torture->outcome.kills,
+            torture->outcome.leaves);
         (void)snprintf(part, sizeof(part), "%s/disturbed", path);
         status = run_disturbed(torture, *config, local, part, error);
     }
@@ -651,7 +553,7 @@ read_together(const cli_call_t *call, uint32_t nodes, torture_t *torture,
         return skn_fail(error, SKN_USAGE,
                         "--leaves-together=%u: there are only %u nodes",
                         *together, nodes);
-    if (torture->leaves > 0)
+    if (torture->outcome.leaves > 0)
         return SKN_OK;
     (void)skn_fail(error, SKN_USAGE,
                    "--leaves-together=%u needs --leaves, the number of nodes "
@@ -665,7 +567,8 @@ torture_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
     torture_t torture = {
-        .call = call, .kills = KILLS_DEFAULT, .lost = -1, .applied_twice = -1
+        .call = call,
+        .outcome = { .kills = KILLS_DEFAULT, .lost = -1, .applied_twice = -1 }
     };
     cli_up_local_t local = { .elastic = true };
     skn_config_t *config = NULL;
@@ -674,11 +577,13 @@ torture_run(const cli_call_t *call)
     skn_status_t status =
         cli_count(call, "local-nodes", SKN_CLUSTER_NODES_MAX, &nodes, &error);
     if (cli_value(call, "leaves")) /* then no kills by default */
-        torture.kills = 0;
+        torture.outcome.kills = 0;
     if (status == SKN_OK)
-        status = cli_count(call, "kills", KILLS_MAX, &torture.kills, &error);
+        status =
+            cli_count(call, "kills", KILLS_MAX, &torture.outcome.kills, &error);
     if (status == SKN_OK)
-        status = cli_count(call, "leaves", KILLS_MAX, &torture.leaves, &error);
+        status = cli_count(call, "leaves", KILLS_MAX, &torture.outcome.leaves,
+                           &error);
     if (status == SKN_OK)
         status = read_together(call, nodes, &torture, &error);
     if (status == SKN_OK)

@@ -74,7 +74,7 @@ check_equal "no trial was run twice" \
 victim=$!
 # The first trial after auto's: candidate 1 of round 1.
 began() { grep -q '"event":"forecast"' died.out && [ -e died/trial ]; }
-wait_until 300 began
+wait_until 3000 began
 worker=$(pgrep -P "$victim" | head -n 1)
 kill -9 "$worker"
 wait "$victim"

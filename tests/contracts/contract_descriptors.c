@@ -42,9 +42,8 @@ prepare_config(void)
 }
 
 static skn_status_t
-load_config(skn_error_t *error)
+problem_of(skn_config_t *config, skn_error_t *error)
 {
-    skn_config_t *config = skn_config_load(path, NULL, error);
     const skn_config_problem_t *problem =
         config ? skn_config_problem(config, 0) : NULL;
     if (problem && problem->status != SKN_BAD_CONFIG) {
@@ -53,6 +52,29 @@ load_config(skn_error_t *error)
     }
     skn_config_destroy(&config);
     return error->status;
+}
+
+static skn_status_t
+load_config(skn_error_t *error)
+{
+    return problem_of(skn_config_load(path, NULL, error), error);
+}
+
+static void
+prepare_plugin(void)
+{
+    write_file("p.so", "not a plug-in");
+}
+
+static skn_status_t
+load_plugin(skn_error_t *error)
+{
+    static const char text[] = "skein: 1\ntopology:\n  name: t\n"
+                               "  plugins: [./p.so]\n"
+                               "  actors: [{ name: a, kind: k }]\n";
+    char name[TEMP_FOLDER_BYTES + 16];
+    (void)snprintf(name, sizeof(name), "%s/t.yaml", folder);
+    return problem_of(skn_config_new(text, name, NULL, error), error);
 }
 
 static void
@@ -160,6 +182,7 @@ static const struct subject {
     skn_status_t (*act)(skn_error_t *error);
 } subjects[] = {
     { "a config", prepare_config, load_config },
+    { "a plug-in", prepare_plugin, load_plugin },
     { "points", prepare_points, open_points },
     { "names", prepare_points, open_names },
     { "a data set", prepare_points, open_dataset },

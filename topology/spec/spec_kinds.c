@@ -5,6 +5,7 @@
  * list of messages that they send and handle, and the plug-ins themselves.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "actors/runtime/crash.h"
 #include "actors/kinds/kind_check.h"
 #include "actors/runtime/port.h"
+#include "formats/text/system_error.h"
 #include "topology/spec/spec_internal.h"
 #include "topology/config/values.h"
 
@@ -201,6 +203,18 @@ is_cut_short(const char *path)
     return cut;
 }
 
+/* The errno of a lack of descriptors or memory, which is no fault of the file:
+ * dlopen would report it as one. */
+static int
+find_shortage(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int code = file < 0 ? errno : 0;
+    if (file >= 0)
+        (void)close(file);
+    return skn_errno_status(code, SKN_OK) == SKN_NO_MEMORY ? code : 0;
+}
+
 /* The plug-in's constructors run here: a crash in one is reported with its
  * path. */
 static void *
@@ -218,6 +232,16 @@ load(const char *path)
 static skn_status_t
 add_plugin(skn_spec_t *spec, skn_mark_t mark, const char *path)
 {
+    int code = find_shortage(path);
+    if (code != 0) {
+        const char *remedy = skn_errno_remedy(code, NULL);
+        (void)skn_problems_fail(spec->problems, SKN_NO_MEMORY,
+                                "%s cannot be loaded: %s", path,
+                                strerror(code));
+        if (remedy)
+            (void)skn_problems_hint(spec->problems, "%s", remedy);
+        return SKN_NO_MEMORY;
+    }
     if (is_cut_short(path)) {
         (void)skn_problems_add(spec->problems, mark,
                                "the plug-in cannot be loaded: %s ends before "

@@ -167,13 +167,13 @@ cli_json_string(const char *text, FILE *file)
  * option: "give -o data.train=PATH". */
 #define HINT_BYTES (2 * SKN_ERROR_HINT_BYTES)
 static const char *
-with_options(const char *hint, char text[HINT_BYTES])
+with_options(const char *hint, char *text, size_t text_bytes)
 {
     static const char set[] = "set ", give[] = "give -o ";
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     size_t used = 0;
-    for (const char *at = hint; *at && used + sizeof(give) < HINT_BYTES;) {
+    for (const char *at = hint; *at && used + sizeof(give) < text_bytes;) {
         const char *key = at + strlen(set);
         bool is_word = at == hint || at[-1] == ' ';
         if (is_word && strncmp(at, set, strlen(set)) == 0 &&
@@ -187,6 +187,23 @@ with_options(const char *hint, char text[HINT_BYTES])
     }
     text[used] = '\0';
     return text;
+}
+
+void
+cli_print_event(const char *line)
+{
+    static const char member[] = ",\"hint\":\"";
+    const char *hint = strstr(line, member);
+    size_t bytes = hint ? 2 * strlen(hint) + HINT_BYTES : 0;
+    char *text = hint ? malloc(bytes) : NULL;
+    if (!text) {
+        (void)puts(line);
+        return;
+    }
+    hint += strlen(member);
+    (void)fwrite(line, 1, (size_t)(hint - line), stdout);
+    (void)puts(with_options(hint, text, bytes));
+    free(text);
 }
 
 static void
@@ -204,7 +221,7 @@ report_event(const char *event, int code, const char *message, const char *hint)
     if (code != 0)
         (void)printf(",\"code\":%d", code);
     print_field("message", message);
-    print_field("hint", with_options(hint, text));
+    print_field("hint", with_options(hint, text, sizeof(text)));
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
 }
@@ -217,7 +234,8 @@ cli_print_sentence(const char *prefix, const char *message, const char *hint)
     (void)fputs(prefix, stderr);
     skn_text_escape(SKN_TEXT_LINE, message, stderr);
     (void)fputs(hint[0] ? "; " : "", stderr);
-    skn_text_escape(SKN_TEXT_LINE, with_options(hint, text), stderr);
+    skn_text_escape(SKN_TEXT_LINE, with_options(hint, text, sizeof(text)),
+                    stderr);
     (void)fputc('\n', stderr);
 }
 
@@ -275,7 +293,7 @@ cli_warn_at(const cli_call_t *call, const skn_config_problem_t *warning)
                      warning->column);
     }
     print_field("message", text);
-    print_field("hint", with_options(warning->hint, hint));
+    print_field("hint", with_options(warning->hint, hint, sizeof(hint)));
     (void)fputs("}\n", stdout);
     (void)fflush(stdout);
 }

@@ -541,7 +541,7 @@ cli_event_print(const cli_call_t *call, const char *line, cli_bar_t *bar,
         name = "warning"; /* it was printed as a warning */
     }
     if (call->json)
-        (void)puts(line);
+        cli_print_event(line);
     else
         print_in_words(call, line, name, event, run);
     (void)fflush(stdout);

@@ -86,6 +86,9 @@ int cli_report(const cli_call_t *call, const skn_error_t *error);
  * semicolon, the hint unless it is "". */
 void cli_print_sentence(const char *prefix, const char *message,
                         const char *hint);
+/* Prints an event of the library, whose hint may name a key, as the command
+ * prints its own: with the option that gives the key. */
+void cli_print_event(const char *line);
 /* Prints a warning: one line on standard error, and an event with --json,
  * except for verbs that print a document. */
 void cli_warn(const cli_call_t *call, const char *message, const char *hint);

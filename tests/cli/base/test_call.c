@@ -214,6 +214,21 @@ Test(call, a_key_of_a_remedy_is_an_option)
 }
 
 static void
+print_event(void)
+{
+    cli_print_event("{\"event\":\"error\",\"message\":\"set a.b=1\","
+                    "\"hint\":\"set a.b=1 and set c=2\"}");
+}
+
+Test(call, a_key_in_an_event_is_an_option_too)
+{
+    char text[512];
+    caught(STDOUT_FILENO, print_event, text, sizeof(text));
+    cr_expect_str_eq(text, "{\"event\":\"error\",\"message\":\"set a.b=1\","
+                           "\"hint\":\"give -o a.b=1 and give -o c=2\"}\n");
+}
+
+static void
 warn_at_a_place(void)
 {
     const skn_config_problem_t warning = {

@@ -146,7 +146,7 @@ check_match "in one line" '^skein: the file itself cannot be trained: .*batch' \
     .check
 check_code 71 "as are few descriptors" bash -c 'ulimit -n 30 && exec "$@"' - \
     "$skein" tune tiny.yaml "${some[@]}" --folder few
-check_match "and what to do" 'itself cannot be trained: .*; raise ulimit -n' \
+check_match "and what to do" 'itself cannot be trained: .*; raise .*ulimit -n' \
     .check
 
 # --- rows of two bytes ------------------------------------------------------

@@ -300,6 +300,64 @@ Test(actor, the_clock_answers_every_question_in_order)
     }
 }
 
+/* Sends more than the receiver's credit allows, and asks for the clock. */
+static skn_status_t
+flood_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
+{
+    const token_t token = { .batch = 1, .text = "" };
+    (void)state;
+    for (int k = 0; k < 3; k++)
+        if (skn_actor_send(actor, &token_schema, &token, wrong) != SKN_OK)
+            return wrong->status;
+    return skn_actor_ask_clock(actor, 1, wrong);
+}
+static skn_status_t
+flood_clock(skn_actor_t *actor, void *state, const void *message,
+            skn_error_t *wrong)
+{
+    (void)state, (void)message, (void)wrong;
+    flow_note(actor, 1);
+    skn_actor_finish(actor);
+    return SKN_OK;
+}
+static const skn_handler_t flood_handlers[] = { { &skn_clock_schema,
+                                                  flood_clock, NULL },
+                                                { 0 } };
+static const skn_schema_t *const flood_sends[] = { &token_schema, NULL };
+static const skn_kind_t flood =
+    SKN_KIND(.name = "flood", .options = flow_options,
+             .handlers = flood_handlers, .sends = flood_sends,
+             .start = flood_start);
+
+/* Handles nothing until the sender sleeps. */
+static skn_status_t
+dam_token(skn_actor_t *actor, void *state, const void *message,
+          skn_error_t *wrong)
+{
+    const skn_actor_t *sender = &actor->system->actors[0];
+    (void)state, (void)message, (void)wrong;
+    while (flow_logs[1].count == 0 &&
+           SKN_COUNTED(sender->counters.blocked_since_ns) == 0)
+        (void)sched_yield();
+    flow_note(actor, 1);
+    return SKN_OK;
+}
+static const skn_handler_t dam_handlers[] = { { &token_schema, dam_token,
+                                                NULL },
+                                              { 0 } };
+static const skn_kind_t dam =
+    SKN_KIND(.name = "dam", .options = flow_options, .handlers = dam_handlers);
+
+Test(actor, a_blocked_actor_that_asked_for_the_clock_sleeps)
+{
+    flow_actors(&flow, &flood, 1, 0, 0);
+    flow_actors(&flow, &dam, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 1, 0, 1, 1, 1);
+    cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(flow_logs[0].count, 1);
+    cr_expect_eq(flow_logs[1].count, 3);
+}
+
 static const skn_kind_t deaf =
     SKN_KIND(.name = "deaf", .options = flow_options, .start = watch_start);
 

@@ -90,17 +90,27 @@ note(seen_t *receiver, uint64_t sent_ns, uint64_t at_ns, bool sample)
 /* --- the kinds ------------------------------------------------------------ */
 
 typedef struct sender {
-    uint64_t made, begin_ns;
-    int64_t acks_missing;
+    uint64_t made, begin_ns, count;
+    int64_t acks, acks_missing;
+    size_t bytes;
 } sender_t;
+
+static skn_status_t
+sender_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    sender_t *sender = state;
+    (void)error;
+    sender->acks = skn_actor_option_int(actor, "acks");
+    sender->count = (uint64_t)skn_actor_option_int(actor, "count");
+    sender->bytes = (size_t)skn_actor_option_int(actor, "bytes");
+    return SKN_OK;
+}
 
 static skn_status_t
 sender_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     sender_t *sender = state;
-    int64_t acks = skn_actor_option_int(actor, "acks");
-    uint64_t count = (uint64_t)skn_actor_option_int(actor, "count");
-    uint64_t at_ns = skn_actor_time_ns(actor);
+    uint64_t at_ns = skn_actor_time_ns(actor), count = sender->count;
     if (sender->acks_missing > 0) {
         skn_actor_rest(actor);
         return SKN_OK;
@@ -110,14 +120,14 @@ sender_produce(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_actor_finish(actor);
         return SKN_OK;
     }
-    size_t counts[] = { (size_t)skn_actor_option_int(actor, "bytes") };
-    load_t *load = skn_actor_message(actor, &load_schema, counts, error);
+    load_t *load =
+        skn_actor_message(actor, &load_schema, &sender->bytes, error);
     if (!load)
         return error->status;
     load->batch = sender->made++;
     load->key = (uint32_t)(load->batch % 3);
     load->sent_ns = at_ns;
-    sender->acks_missing += acks; /* some may have arrived earlier */
+    sender->acks_missing += sender->acks; /* some may have arrived earlier */
     return skn_actor_post(actor, load, error);
 }
 
@@ -136,8 +146,10 @@ receiver_take(skn_actor_t *actor, const load_t *load, uint64_t count,
 {
     ack_t ack = { load->batch };
     bool sample = skn_actor_receivers(actor, &ack_schema) > 0;
-    note(&seen[skn_actor_index(actor)], load->sent_ns, now_ns(), sample);
-    seen[skn_actor_index(actor)].count += count - 1;
+    seen_t *receiver = &seen[skn_actor_index(actor)];
+    note(receiver, load->sent_ns, sample ? now_ns() : skn_actor_time_ns(actor),
+         sample);
+    receiver->count += count - 1;
     return sample ? skn_actor_send(actor, &ack_schema, &ack, error) : SKN_OK;
 }
 
@@ -189,7 +201,8 @@ static const skn_handler_t part_handlers[] = { { &load_schema, on_parts,
 static const skn_kind_t sender_kind =
     SKN_KIND(.name = "flow_sender", .state_bytes = sizeof(sender_t),
              .options = sender_options, .handlers = ack_handlers,
-             .sends = load_sends, .produce = sender_produce, .gate = true);
+             .sends = load_sends, .open = sender_open,
+             .produce = sender_produce, .gate = true);
 static const skn_kind_t receiver_kind =
     SKN_KIND(.name = "flow_receiver", .options = receiver_options,
              .handlers = load_handlers, .sends = ack_sends);

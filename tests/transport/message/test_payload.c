@@ -298,6 +298,50 @@ Test(payload, messages_outlive_their_pool)
     }
 }
 
+Test(payload, small_messages_that_are_dropped_soon_return_together)
+{
+    skn_pool_t *pool = pool_of(MIB);
+    skn_pool_counts_t counts;
+    skn_dropped_t dropped = { 0 };
+    void *small[3];
+    for (size_t k = 0; k < 3; k++)
+        small[k] = activation_of(pool, 5);
+    void *large = activation_of(pool, 1000);
+    (void)skn_payload_keep(small[1]);
+    for (size_t k = 0; k < 3; k++)
+        skn_payload_drop_soon(&dropped, small[k]);
+    skn_payload_drop_soon(&dropped, large);
+    skn_pool_collect(pool);
+    skn_pool_count(pool, &counts);
+    cr_expect_eq(counts.out, 3); /* all but the large one */
+    skn_payload_drop_now(&dropped);
+    skn_payload_drop_now(&dropped); /* there is nothing more */
+    skn_pool_collect(pool);
+    skn_pool_count(pool, &counts);
+    cr_expect_eq(counts.out, 1); /* the one that is still held */
+    skn_payload_drop(small[1]);
+    skn_pool_destroy(&pool);
+}
+
+Test(payload, messages_of_several_pools_return_each_to_its_own)
+{
+    skn_pool_t *pools[2] = { pool_of(MIB), pool_of(MIB) };
+    skn_pool_counts_t counts;
+    skn_dropped_t dropped = { 0 };
+    for (size_t k = 0; k < 8; k++)
+        skn_payload_drop_soon(&dropped, activation_of(pools[k / 2 % 2], 5));
+    skn_payload_drop_now(&dropped);
+    for (size_t k = 0; k < 2; k++) {
+        skn_pool_collect(pools[k]);
+        skn_pool_count(pools[k], &counts);
+        cr_expect_eq(counts.out, 0);
+        skn_payload_drop_soon(&dropped, activation_of(pools[k], 5));
+    }
+    for (size_t k = 0; k < 2; k++)
+        skn_pool_destroy(&pools[k]);
+    skn_payload_drop_now(&dropped); /* its pool has ended */
+}
+
 Test(payload, a_copy_is_equal_and_apart)
 {
     skn_pool_t *pool = pool_of(MIB);

@@ -61,6 +61,13 @@ for language in c11 cxx17; do
             printf 'a hits %d,b hits %d,' "$k" $((k + 1))
         done)"
 
+    # The library and libzmq are built without the sanitizer.
+    if example skein-core ping_pong.c -fsanitize=thread -o sanitized \
+        2>/dev/null; then
+        check "$language: its thread sanitizer finds no race" \
+            timeout 60 ./sanitized
+    fi
+
     check "$language: join.c builds" example skein join.c -o join
     cd "$work" || exit 70
     for epochs in 1 1000000; do

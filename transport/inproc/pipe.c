@@ -22,30 +22,11 @@
 #define ZSOCK_NOCHECK
 #include <czmq.h>
 
+#include "transport/message/thread_order.h"
 #include "transport/socket/process_mark.h"
 #include "formats/text/system_error.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
-
-/* Putting a parcel happens before taking it: libzmq's queues ensure this. The
- * thread sanitizer cannot see into a libzmq that was built without it, so these
- * macros declare the order, for the memory that the parcel points to and for
- * nothing else. */
-#if defined(__SANITIZE_THREAD__)
-#define SKN_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SKN_TSAN 1
-#endif
-#endif
-#ifdef SKN_TSAN
-#include <sanitizer/tsan_interface.h>
-#define HAPPENS_BEFORE(at) __tsan_release(at)
-#define HAPPENS_AFTER(at) __tsan_acquire(at)
-#else
-#define HAPPENS_BEFORE(at) ((void)(at))
-#define HAPPENS_AFTER(at) ((void)(at))
-#endif
 
 /* A lot: parcels that one ZeroMQ message carries. Its sender goes on putting
  * parcels into it until it is full, or until the receiver has taken all of them
@@ -306,7 +287,7 @@ take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
     if (inbox->taken < inbox->seen)
         request(lot->parcel[inbox->taken].pointer);
     if (parcel->pointer)
-        HAPPENS_AFTER(parcel->pointer);
+        skn_happens_after(parcel->pointer);
     return true;
 }
 
@@ -354,7 +335,7 @@ skn_inbox_take(skn_inbox_t *inbox, skn_parcel_t *parcel)
     if (bytes != (int)sizeof(*parcel))
         *parcel = (skn_parcel_t){ .type = SKN_PARCEL_FOREIGN };
     if (parcel->pointer)
-        HAPPENS_AFTER(parcel->pointer);
+        skn_happens_after(parcel->pointer);
     if (parcel->type == SKN_PARCEL_LOT) {
         inbox->lot = parcel->pointer;
         inbox->taken = inbox->seen = 0;
@@ -492,7 +473,7 @@ skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
 {
     stop_at_exit();
     if (parcel->pointer)
-        HAPPENS_BEFORE(parcel->pointer);
+        skn_happens_before(parcel->pointer);
     if (put_into_lot(outlet, parcel))
         return SKN_OK;
     skn_lot_t *lot = outlet->lot ? outlet->lot : malloc(sizeof(*lot));
@@ -501,7 +482,7 @@ skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
         return send_parcel(outlet, parcel, error);
     lot->parcel[0] = *parcel;
     atomic_store_explicit(&lot->state, 1, memory_order_release);
-    HAPPENS_BEFORE(lot);
+    skn_happens_before(lot);
     const skn_parcel_t message = { .type = SKN_PARCEL_LOT, .pointer = lot };
     skn_status_t status = send_parcel(outlet, &message, error);
     if (status != SKN_OK) {
@@ -524,7 +505,7 @@ thread_main(zsock_t *pipe, void *argument)
     orders.given = &thread->ordered;
     (void)zsock_signal(pipe, 0);
     thread->run(&orders, thread->argument);
-    HAPPENS_BEFORE(thread); /* its end, for skn_thread_end */
+    skn_happens_before(thread); /* its end, for skn_thread_end */
 }
 
 static void *
@@ -599,7 +580,7 @@ void
 skn_thread_order(skn_thread_t *thread, const skn_parcel_t *parcel)
 {
     if (parcel->pointer)
-        HAPPENS_BEFORE(parcel->pointer);
+        skn_happens_before(parcel->pointer);
     (void)TEMP_FAILURE_RETRY(zmq_send(zactor_resolve(thread->zactor), parcel,
                                       sizeof(*parcel), ZMQ_DONTWAIT));
     atomic_fetch_add(&thread->ordered, 1);
@@ -614,7 +595,7 @@ skn_thread_end(skn_thread_t **thread)
     if ((*thread)->zactor) {
         skn_thread_mask(&before); /* a signal would end the wait for it */
         zactor_destroy(&(*thread)->zactor);
-        HAPPENS_AFTER(*thread);
+        skn_happens_after(*thread);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         atomic_fetch_sub(&socket_count, 2);
     } else {

@@ -18,6 +18,7 @@
 
 #include "skein/limits.h"
 #include "transport/message/field.h"
+#include "transport/message/thread_order.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SKN_ASAN 1
@@ -397,6 +398,7 @@ skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
     ASAN_UNPOISON_MEMORY_REGION(payload, used_bytes);
     ASAN_POISON_MEMORY_REGION((char *)payload + used_bytes,
                               class_bytes(size_class) - used_bytes);
+    skn_happens_after(payload);
     memset(payload, 0, sizeof(*payload) + schema->struct_bytes);
     payload->size_class = size_class;
     payload->schema = schema;
@@ -542,6 +544,7 @@ free_late(skn_pool_t *pool, skn_payload_t *payload)
 static bool
 let_go(skn_payload_t *payload)
 {
+    skn_happens_before(payload);
     /* A single holder needs no read-modify-write: no other thread can add one.
      * Acquire: the reads of earlier holders happen before the reuse. */
     uint32_t holders =

@@ -35,14 +35,15 @@ give_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
     return skn_outlet_put(edge->back, &credit, error);
 }
 
-/* How many messages a pipe returns credit for at once: half of its credit, or a
- * quarter if that is much, so that a sender which has to wake up finds more to
- * do before the receiver runs out of work. */
+/* How many messages a pipe returns credit for at once: half of its credit; or a
+ * quarter if that is much and they do not wait for each other, so that a sender
+ * which has to wake up finds more to do before the receiver runs out of it. */
 static uint32_t
 portion(const skn_in_edge_t *edge)
 {
-    return edge->credit < LARGE_CREDIT ? (edge->credit + 1) / 2
-                                       : edge->credit / 4;
+    bool is_quarter = edge->credit >= LARGE_CREDIT &&
+                      !skn_collect_waits(edge->pipe->wired->collect);
+    return is_quarter ? edge->credit / 4 : (edge->credit + 1) / 2;
 }
 
 /* One message of `edge` has been handled. Credit returns in portions, and most

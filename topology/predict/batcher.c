@@ -1,18 +1,21 @@
 /* batcher.c - joins calls of many threads to one call of a predictor.
  *
  * A call is a record on the stack of its thread, which sleeps until the record
- * has an answer. The call that completes a batch predicts it, or else the first
+ * has an answer; all calls of a batch are woken at once. The call that completes a batch predicts it, or else the first
  * of its calls; it reads the points of the others and writes their answers
  * where they want them. docs/decisions/0032-a-batcher-without-a-thread.md has
  * the alternatives and their measurements.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <math.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "topology/predict/batcher_internal.h"
 #include "topology/predict/points_clean.h"
@@ -41,10 +44,10 @@ struct skn_predict_call {
     skn_predict_batch_t batch; /* of the leader: what it predicts */
     skn_status_t status;
     bool is_answered; /* else the call is repeated by itself */
-    /* Set before `turn` is posted, which happens once to a call that sleeps:
-     * from then on the record is its thread's alone. */
-    atomic_int state; /* call_state_t */
-    sem_t turn;
+    uint32_t bed;     /* where it sleeps */
+    /* call_state_t. The record of a call that waits is its batch's, and then
+     * its thread's alone. */
+    atomic_int state;
 };
 
 skn_batcher_t *
@@ -185,7 +188,7 @@ predict(skn_predictor_slot_t *slot, skn_predict_call_t *leader)
 }
 
 /* --- the calls --------------------------------------------------------------
- * Only wait_for_turn(), is_posted() and finish() are without the lock. */
+ * Only wait_for_turn(), is_woken() and finish() are without the lock. */
 
 /* Nothing joins the forming batch any more, and `leader`, one of its calls, has
  * to predict it. */
@@ -197,11 +200,22 @@ start(skn_batcher_t *batcher, skn_predict_call_t *leader)
     batcher->forming = (skn_predict_batch_t){ 0 };
 }
 
+/* Wakes the calls of a batch, whose states are set. Batches that are SKN_BEDS
+ * apart share a bed: a call that is woken looks at its state. */
+static void
+wake(skn_batcher_t *batcher, uint32_t bed)
+{
+    atomic_fetch_add(&batcher->bed[bed], 1);
+    (void)syscall(SYS_futex, &batcher->bed[bed], FUTEX_WAKE_PRIVATE, INT_MAX,
+                  NULL, NULL, 0);
+}
+
 static void
 start_other(skn_batcher_t *batcher, skn_predict_call_t *leader)
 {
+    uint32_t bed = leader->bed;
     start(batcher, leader);
-    (void)sem_post(&leader->turn);
+    wake(batcher, bed);
 }
 
 /* Whether no call can be expected to join the forming batch: it is full, or has
@@ -222,11 +236,14 @@ join(skn_batcher_t *batcher, skn_predict_call_t *call)
     skn_predict_batch_t *forming = &batcher->forming;
     if (forming->point_count + call->points->count > batcher->points_max)
         start_other(batcher, forming->first);
-    if (forming->first)
+    if (forming->first) {
         forming->last->next = call;
-    else
+    } else {
         forming->first = call;
+        call->bed = batcher->batch_count++ % SKN_BEDS;
+    }
     forming->last = call;
+    call->bed = forming->first->bed;
     forming->call_count++;
     forming->point_count += call->points->count;
     batcher->call_count++;
@@ -246,17 +263,22 @@ leave(skn_batcher_t *batcher)
         (void)pthread_cond_signal(&batcher->left);
 }
 
-/* Sleeps until the call is posted, or until `due` (NULL: for ever). False: it
- * was not posted. */
+/* Sleeps until the call does not wait any more, or until `due` (NULL: for
+ * ever). False: it still waits. */
 static bool
-is_posted(skn_predict_call_t *call, const struct timespec *due)
+is_woken(skn_batcher_t *batcher, const skn_predict_call_t *call,
+         const struct timespec *due)
 {
-    int code;
-    do
-        code = due ? sem_clockwait(&call->turn, CLOCK_MONOTONIC, due)
-                   : sem_wait(&call->turn);
-    while (code != 0 && errno == EINTR);
-    return code == 0;
+    atomic_uint *bed = &batcher->bed[call->bed];
+    for (bool is_late = false; !is_late;) {
+        uint32_t seen = atomic_load(bed);
+        if (atomic_load(&call->state) != CALL_WAITS)
+            return true;
+        is_late = syscall(SYS_futex, bed, FUTEX_WAIT_BITSET_PRIVATE, seen, due,
+                          NULL, FUTEX_BITSET_MATCH_ANY) != 0 &&
+                  errno == ETIMEDOUT;
+    }
+    return false;
 }
 
 /* Returns when the call is answered, or has to lead. The first call of a batch
@@ -270,7 +292,7 @@ wait_for_turn(skn_batcher_t *batcher, skn_predict_call_t *call, bool is_first)
         uint64_t ns = (uint64_t)due.tv_nsec + batcher->wait_ns;
         due.tv_sec += (time_t)(ns / 1000000000);
         due.tv_nsec = (long)(ns % 1000000000);
-        if (is_posted(call, &due))
+        if (is_woken(batcher, call, &due))
             return;
         (void)pthread_mutex_lock(&batcher->lock);
         bool is_late = batcher->forming.first == call;
@@ -280,21 +302,22 @@ wait_for_turn(skn_batcher_t *batcher, skn_predict_call_t *call, bool is_first)
         if (is_late)
             return;
     }
-    (void)is_posted(call, NULL);
+    (void)is_woken(batcher, call, NULL);
 }
 
 /* Wakes the other calls of the batch that `leader` has predicted. */
 static void
-finish(const skn_predict_call_t *leader)
+finish(skn_batcher_t *batcher, const skn_predict_call_t *leader)
 {
     skn_predict_call_t *next;
+    bool has_others = leader->batch.call_count > 1;
     for (skn_predict_call_t *call = leader->batch.first; call; call = next) {
         next = call->next;
-        if (call == leader)
-            continue;
-        atomic_store(&call->state, CALL_DONE);
-        (void)sem_post(&call->turn);
+        if (call != leader)
+            atomic_store(&call->state, CALL_DONE);
     }
+    if (has_others)
+        wake(batcher, leader->bed);
 }
 
 /* Whether the call is joined to others. The predictor states what is wrong with
@@ -325,7 +348,6 @@ skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
         .points = points, .k = k, .label = label, .score = score, .error = error
     };
     if (can_join(batcher, points, k, label, score)) {
-        (void)sem_init(&call.turn, 0, 0);
         (void)pthread_mutex_lock(&batcher->lock);
         bool leads = join(batcher, &call);
         bool is_first = batcher->forming.first == &call;
@@ -334,12 +356,11 @@ skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
             wait_for_turn(batcher, &call, is_first);
         if (atomic_load(&call.state) == CALL_LEADS) {
             predict(slot, &call);
-            finish(&call);
+            finish(batcher, &call);
         }
         (void)pthread_mutex_lock(&batcher->lock);
         leave(batcher);
         (void)pthread_mutex_unlock(&batcher->lock);
-        (void)sem_destroy(&call.turn);
     }
     return call.is_answered ? call.status
                             : best_now(slot, points, k, label, score, error);

@@ -4,6 +4,7 @@
 #define TOPOLOGY_PREDICT_BATCHER_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "skein/batcher.h"
@@ -17,15 +18,21 @@ typedef struct skn_predict_batch {
     uint32_t call_count;
 } skn_predict_batch_t;
 
+/* Where the calls of a batch sleep: futexes, as many as batches may well be
+ * predicted at once. */
+#define SKN_BEDS 16u
+
 /* `lock` guards all fields behind it. */
 struct skn_batcher {
     skn_predictor_slot_t *slot;
     size_t points_max;
     uint64_t wait_ns;
-    uint32_t process; /* that made it, a skn_process_mark */
+    uint32_t process;          /* that made it, a skn_process_mark */
+    atomic_uint bed[SKN_BEDS]; /* how often the calls there were woken */
     pthread_mutex_t lock;
     pthread_cond_t left;         /* the last call has returned */
     skn_predict_batch_t forming; /* waits for more calls */
+    uint32_t batch_count;        /* of those that began to form */
     uint32_t call_count;         /* calls that have not returned */
 };
 

@@ -1,10 +1,11 @@
 /* batcher.c - joins calls of many threads to one call of a predictor.
  *
  * A call is a record on the stack of its thread, which sleeps until the record
- * has an answer; all calls of a batch are woken at once. The call that completes a batch predicts it, or else the first
- * of its calls; it reads the points of the others and writes their answers
- * where they want them. docs/decisions/0032-a-batcher-without-a-thread.md has
- * the alternatives and their measurements.
+ * has an answer. The call that completes a batch predicts it, or else the first
+ * of its calls; it reads the points of the others, writes their answers where
+ * they want them, and wakes all of them at once.
+ * docs/decisions/0032-a-batcher-without-a-thread.md has the alternatives and
+ * their measurements.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <limits.h>

@@ -16,7 +16,7 @@
 #include "topology/cluster/duty_messages.h"
 #include "topology/cluster/harvest_json.h"
 #include "topology/cluster/held_list.h"
-#include "topology/cluster/holdings.h"
+#include "topology/cluster/inventories.h"
 #include "topology/cluster/member_rates.h"
 #include "topology/cluster/run_journal.h"
 #include "topology/elastic/membership.h"
@@ -47,7 +47,7 @@ struct skn_coordinating {
     skn_member_rates_t rates;
     skn_balance_t *balance;
     uint64_t balanced; /* the generation that it compares */
-    skn_holdings_t holdings;
+    skn_inventories_t inventories;
     skn_admission_t admission;
     uint64_t over_ns; /* since when there is nothing left to do; 0: not yet */
     bool was_stopped; /* the run is over, and was not done */
@@ -135,15 +135,15 @@ add_line(skn_coordinating_t *coordinator, skn_run_journal_line_t line)
     json_decref(harvest);
 }
 
-/* Finds where a generation begins; as in skn_membership_options_t. */
+/* Chooses the checkpoint of a generation, for skn_membership_options_t. */
 static skn_status_t
 choose(void *job, uint64_t set, skn_point_t *point, skn_error_t *error)
 {
     skn_coordinating_t *coordinator = job;
     const skn_membership_t *membership = coordinator->membership;
     uint64_t generation = skn_membership_generation(membership);
-    return skn_holdings_choose(
-        &coordinator->holdings, set, coordinator->journal.run_id,
+    return skn_inventories_choose(
+        &coordinator->inventories, set, coordinator->journal.run_id,
         skn_membership_keeps(membership) ? &generation : NULL, point, error);
 }
 
@@ -158,10 +158,10 @@ send_duty(const skn_coordinating_t *coordinator, const skn_duty_t *duty)
         .model = coordinator->model,
         .keys = coordinator->keys,
         .run_id = coordinator->journal.run_id,
-        .manifests = &coordinator->holdings.manifests,
-        .seal = coordinator->holdings.seal,
+        .manifests = &coordinator->inventories.manifests,
+        .seal = coordinator->inventories.seal,
         .balance = coordinator->balance,
-        .composed = coordinator->holdings.composing.text.bytes,
+        .composed = coordinator->inventories.composing.text.bytes,
         .fault = skn_membership_fault(coordinator->membership, duty->member),
         .how = skn_duty_messages_how(coordinator->membership),
     };
@@ -179,10 +179,10 @@ record(skn_coordinating_t *coordinator, const skn_duty_t *duty)
     const skn_model_t *model = coordinator->model;
     /* Drop them only now: members do not send a manifest that they were told is
      * known here. */
-    skn_holdings_drop(&coordinator->holdings);
+    skn_inventories_drop(&coordinator->inventories);
     if (duty->point.composed)
         skn_harvest_partial(coordinator->harvest,
-                            coordinator->holdings.composing.sum.lost);
+                            coordinator->inventories.composing.sum.lost);
     skn_harvest_begin(coordinator->harvest, duty->generation,
                       duty->set & ~duty->serving, duty->point.batch,
                       skn_monotonic_ns());
@@ -207,7 +207,7 @@ record(skn_coordinating_t *coordinator, const skn_duty_t *duty)
     if (!duty->point.composed)
         return;
     skn_json_text_t event = { 0 };
-    skn_composing_write(&coordinator->holdings.composing, duty->generation,
+    skn_composing_write(&coordinator->inventories.composing, duty->generation,
                         &event);
     tell(coordinator, &event);
 }
@@ -233,7 +233,7 @@ take_ended(skn_coordinating_t *coordinator, uint32_t member,
            const skn_control_message_t *message)
 {
     skn_error_t error = { 0 };
-    skn_holdings_t *holdings = &coordinator->holdings;
+    skn_inventories_t *inventories = &coordinator->inventories;
     skn_ending_t ending = skn_control_message_ending(&message->ended, &error);
     uint64_t generation = message->ended.generation;
     skn_membership_phase_t phase =
@@ -242,9 +242,9 @@ take_ended(skn_coordinating_t *coordinator, uint32_t member,
         (phase == SKN_MEMBERSHIP_RUNNING || phase == SKN_MEMBERSHIP_PAUSING))
         skn_harvest_failure(coordinator->harvest, member, generation);
     if (ending == SKN_ENDING_FAILED && phase == SKN_MEMBERSHIP_RUNNING &&
-        skn_membership_batch(coordinator->membership) == holdings->batch &&
-        skn_bad_checkpoints_add(&holdings->bad_checkpoints, holdings->seal,
-                                generation, error.status))
+        skn_membership_batch(coordinator->membership) == inventories->batch &&
+        skn_bad_checkpoints_add(&inventories->bad_checkpoints,
+                                inventories->seal, generation, error.status))
         say(coordinator, "the newest checkpoint cannot be read; continuing "
                          "from an older one");
     skn_membership_ended(coordinator->membership, member, generation, ending,
@@ -318,8 +318,8 @@ take_inventory(skn_coordinating_t *coordinator, uint32_t member,
                const skn_control_message_t *message)
 {
     skn_error_t error = { 0 };
-    if (skn_holdings_take(&coordinator->holdings, member, &message->inventory,
-                          &error) == SKN_OK)
+    if (skn_inventories_take(&coordinator->inventories, member,
+                             &message->inventory, &error) == SKN_OK)
         skn_membership_holds(coordinator->membership, member,
                              skn_monotonic_ns());
     else
@@ -642,7 +642,7 @@ skn_coordinating_close(skn_coordinating_t **closed)
     skn_balance_destroy(&coordinator->balance);
     skn_run_journal_close(&coordinator->journal);
     skn_keys_destroy(&coordinator->own);
-    skn_holdings_fini(&coordinator->holdings);
+    skn_inventories_fini(&coordinator->inventories);
     skn_admission_fini(&coordinator->admission);
     free(coordinator);
     *closed = NULL;

@@ -31,8 +31,8 @@ static skn_status_t
 check(const skn_coordinator_t *coordinator, const char *function,
       skn_error_t *error)
 {
-    return skn_job_check(coordinator ? &coordinator->party.job : NULL,
-                         COORDINATOR_NOUN, function, error);
+    return skn_task_check(coordinator ? &coordinator->party.task : NULL,
+                          COORDINATOR_NOUN, function, error);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -68,8 +68,8 @@ skn_coordinator_destroy(skn_coordinator_t **destroyed)
     *destroyed = NULL;
     if (check(coordinator, "", NULL) != SKN_OK)
         return; /* its thread and sockets are in the other process */
-    skn_job_order(&coordinator->party.job, SKN_PARTY_BREAK);
-    (void)skn_job_wait(&coordinator->party.job, NULL);
+    skn_task_order(&coordinator->party.task, SKN_PARTY_BREAK);
+    (void)skn_task_wait(&coordinator->party.task, NULL);
     skn_coordinating_close(&coordinator->coordinating);
     skn_party_fini(&coordinator->party);
     free(coordinator);
@@ -83,11 +83,11 @@ keep(void *job, const char *line)
 {
     skn_coordinator_t *coordinator = job;
     skn_party_t *party = &coordinator->party;
-    (void)pthread_mutex_lock(&party->job.queue.mutex);
+    (void)pthread_mutex_lock(&party->task.queue.mutex);
     coordinator->was_stopped =
         coordinator->coordinating &&
         skn_coordinating_was_stopped(coordinator->coordinating);
-    (void)pthread_mutex_unlock(&party->job.queue.mutex);
+    (void)pthread_mutex_unlock(&party->task.queue.mutex);
     skn_party_keep(party, line);
 }
 
@@ -99,19 +99,19 @@ thread_main(void *argument)
     skn_coordinating_t *coordinating = coordinator->coordinating;
     uint64_t orders = 0;
     while (orders < SKN_PARTY_BREAK && skn_coordinating_leads(coordinating)) {
-        struct pollfd polled = { party->job.orders, POLLIN, 0 };
+        struct pollfd polled = { party->task.orders, POLLIN, 0 };
         skn_coordinating_wait(coordinating, &polled, 1);
-        orders = skn_job_orders(&party->job);
+        orders = skn_task_orders(&party->task);
         if (orders > 0)
             skn_coordinating_stop(coordinating);
         if (orders < SKN_PARTY_BREAK)
             skn_coordinating_turn(coordinating);
     }
     party->is_ending = true;
-    if (skn_coordinating_finish(coordinating, &party->job.failure) != SKN_OK)
+    if (skn_coordinating_finish(coordinating, &party->task.failure) != SKN_OK)
         skn_party_complain(party,
-                           skn_status_exit_code(party->job.failure.status),
-                           party->job.failure.text, party->job.failure.hint);
+                           skn_status_exit_code(party->task.failure.status),
+                           party->task.failure.text, party->task.failure.hint);
     skn_party_end(party);
     /* Members have received what they need: this frees the address. */
     coordinator->coordinating = NULL;
@@ -165,7 +165,7 @@ skn_coordinator_start(skn_coordinator_t *coordinator, skn_error_t *error)
 int
 skn_coordinator_fd(const skn_coordinator_t *coordinator)
 {
-    return coordinator ? coordinator->party.job.queue.descriptor : -1;
+    return coordinator ? coordinator->party.task.queue.descriptor : -1;
 }
 
 skn_status_t
@@ -173,23 +173,24 @@ skn_coordinator_event(skn_coordinator_t *coordinator, int timeout_ms,
                       char *line, size_t line_bytes, skn_error_t *error)
 {
     skn_status_t status = check(coordinator, "skn_coordinator_event", error);
-    return status == SKN_OK ? skn_job_event(&coordinator->party.job, timeout_ms,
-                                            line, line_bytes, error)
-                            : status;
+    return status == SKN_OK
+               ? skn_task_event(&coordinator->party.task, timeout_ms, line,
+                                line_bytes, error)
+               : status;
 }
 
 void
 skn_coordinator_stop(skn_coordinator_t *coordinator)
 {
     if (check(coordinator, "", NULL) == SKN_OK)
-        skn_job_order(&coordinator->party.job, SKN_PARTY_LEAVE);
+        skn_task_order(&coordinator->party.task, SKN_PARTY_LEAVE);
 }
 
 skn_status_t
 skn_coordinator_wait(skn_coordinator_t *coordinator, skn_error_t *error)
 {
     skn_status_t status = check(coordinator, "skn_coordinator_wait", error);
-    return status == SKN_OK ? skn_job_wait(&coordinator->party.job, error)
+    return status == SKN_OK ? skn_task_wait(&coordinator->party.task, error)
                             : status;
 }
 
@@ -213,12 +214,12 @@ skn_coordinator_info(skn_coordinator_t *coordinator,
         .nodes = coordinator->nodes,
         .name = model ? model->name : "",
         .address = model ? model->coordinator.address : "",
-        .event_bytes = skn_line_queue_bytes(&party->job.queue),
+        .event_bytes = skn_line_queue_bytes(&party->task.queue),
     };
-    (void)pthread_mutex_lock(&party->job.queue.mutex);
+    (void)pthread_mutex_lock(&party->task.queue.mutex);
     found.leads = party->works;
     found.was_stopped = coordinator->was_stopped;
-    (void)pthread_mutex_unlock(&party->job.queue.mutex);
+    (void)pthread_mutex_unlock(&party->task.queue.mutex);
     memcpy(info, &found, bytes);
     return SKN_OK;
 }

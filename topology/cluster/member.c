@@ -34,8 +34,8 @@ struct skn_member {
 static skn_status_t
 check(const skn_member_t *member, const char *function, skn_error_t *error)
 {
-    return skn_job_check(member ? &member->party.job : NULL, MEMBER_NOUN,
-                         function, error);
+    return skn_task_check(member ? &member->party.task : NULL, MEMBER_NOUN,
+                          function, error);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -56,7 +56,7 @@ copy_options(skn_member_t *member, const skn_member_options_t *options,
     member->node = options->node;
     member->program = options->program && options->program[0] ? options->program
                                                               : PROGRAM_DEFAULT;
-    return skn_job_own(&member->party.job, texts, 2, &none, 0, error);
+    return skn_task_own(&member->party.task, texts, 2, &none, 0, error);
 }
 
 skn_member_t *
@@ -94,7 +94,7 @@ skn_member_destroy(skn_member_t **destroyed)
     if (check(member, "", NULL) != SKN_OK)
         return; /* its thread, sockets and worker are the other process's */
     skn_member_stop(member);
-    (void)skn_job_wait(&member->party.job, NULL);
+    (void)skn_task_wait(&member->party.task, NULL);
     skn_participant_close(&member->participant);
     skn_party_fini(&member->party);
     free(member);
@@ -105,10 +105,10 @@ skn_member_destroy(skn_member_t **destroyed)
 static void
 note(skn_member_t *member)
 {
-    (void)pthread_mutex_lock(&member->party.job.queue.mutex);
+    (void)pthread_mutex_lock(&member->party.task.queue.mutex);
     member->generation = skn_participant_generation(member->participant);
     member->is_connected = skn_participant_is_connected(member->participant);
-    (void)pthread_mutex_unlock(&member->party.job.queue.mutex);
+    (void)pthread_mutex_unlock(&member->party.task.queue.mutex);
 }
 
 static void *
@@ -119,8 +119,8 @@ thread_main(void *argument)
     skn_participant_t *participant = member->participant;
     uint64_t orders = 0;
     while (orders < SKN_PARTY_BREAK && skn_participant_works(participant)) {
-        skn_participant_wait(participant, party->job.orders);
-        orders = skn_job_orders(&party->job);
+        skn_participant_wait(participant, party->task.orders);
+        orders = skn_task_orders(&party->task);
         if (orders > 0)
             skn_participant_leave(participant);
         if (orders < SKN_PARTY_BREAK)
@@ -128,7 +128,7 @@ thread_main(void *argument)
         note(member);
     }
     party->is_ending = true;
-    (void)skn_participant_finish(participant, &party->job.failure);
+    (void)skn_participant_finish(participant, &party->task.failure);
     note(member);
     /* This frees the node for another member, before the events end. */
     skn_participant_close(&member->participant);
@@ -195,7 +195,7 @@ skn_member_start(skn_member_t *member, skn_error_t *error)
 int
 skn_member_fd(const skn_member_t *member)
 {
-    return member ? member->party.job.queue.descriptor : -1;
+    return member ? member->party.task.queue.descriptor : -1;
 }
 
 skn_status_t
@@ -203,8 +203,8 @@ skn_member_event(skn_member_t *member, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
     skn_status_t status = check(member, "skn_member_event", error);
-    return status == SKN_OK ? skn_job_event(&member->party.job, timeout_ms,
-                                            line, line_bytes, error)
+    return status == SKN_OK ? skn_task_event(&member->party.task, timeout_ms,
+                                             line, line_bytes, error)
                             : status;
 }
 
@@ -212,21 +212,22 @@ void
 skn_member_leave(skn_member_t *member)
 {
     if (check(member, "", NULL) == SKN_OK)
-        skn_job_order(&member->party.job, SKN_PARTY_LEAVE);
+        skn_task_order(&member->party.task, SKN_PARTY_LEAVE);
 }
 
 void
 skn_member_stop(skn_member_t *member)
 {
     if (check(member, "", NULL) == SKN_OK)
-        skn_job_order(&member->party.job, SKN_PARTY_BREAK);
+        skn_task_order(&member->party.task, SKN_PARTY_BREAK);
 }
 
 skn_status_t
 skn_member_wait(skn_member_t *member, skn_error_t *error)
 {
     skn_status_t status = check(member, "skn_member_wait", error);
-    return status == SKN_OK ? skn_job_wait(&member->party.job, error) : status;
+    return status == SKN_OK ? skn_task_wait(&member->party.task, error)
+                            : status;
 }
 
 skn_status_t
@@ -248,13 +249,13 @@ skn_member_info(skn_member_t *member, skn_member_info_t *info,
         .name = model ? model->name : "",
         .address = model ? model->coordinator.address : "",
         .idle = model ? &member->idle : NULL,
-        .event_bytes = skn_line_queue_bytes(&party->job.queue),
+        .event_bytes = skn_line_queue_bytes(&party->task.queue),
     };
-    (void)pthread_mutex_lock(&party->job.queue.mutex);
+    (void)pthread_mutex_lock(&party->task.queue.mutex);
     found.works = party->works;
     found.is_connected = party->works && member->is_connected;
     found.generation = party->works ? member->generation : 0;
-    (void)pthread_mutex_unlock(&party->job.queue.mutex);
+    (void)pthread_mutex_unlock(&party->task.queue.mutex);
     memcpy(info, &found, bytes);
     return SKN_OK;
 }

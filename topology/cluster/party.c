@@ -1,5 +1,5 @@
-/* party.c - what coordinators and members have in common: a config, events that
- * wait for no host, and a start.
+/* party.c - what coordinators and members have in common beside their task: a
+ * config, a start, and events that never block their thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/cluster/party.h"
 
@@ -16,9 +16,9 @@ skn_party_init(skn_party_t *party, const char *noun, const char *path,
                skn_error_t *error)
 {
     const char **texts[] = { &party->path };
-    skn_status_t status = skn_job_init(&party->job, noun, error);
+    skn_status_t status = skn_task_init(&party->task, noun, error);
     /* A child shares the descriptor of the orders, even before the start. */
-    atomic_store(&party->job.process, skn_process_mark());
+    atomic_store(&party->task.process, skn_process_mark());
     if (status == SKN_OK && (!path || !path[0]))
         status = skn_fail(error, SKN_USAGE,
                           "%s's options have no path of a config", noun);
@@ -26,8 +26,8 @@ skn_party_init(skn_party_t *party, const char *noun, const char *path,
     party->overrides = overrides;
     party->override_count = override_count;
     return status == SKN_OK
-               ? skn_job_own(&party->job, texts, 1, &party->overrides,
-                             override_count, error)
+               ? skn_task_own(&party->task, texts, 1, &party->overrides,
+                              override_count, error)
                : status;
 }
 
@@ -35,7 +35,7 @@ void
 skn_party_fini(skn_party_t *party)
 {
     skn_model_destroy(&party->model);
-    skn_job_fini(&party->job);
+    skn_task_fini(&party->task);
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -45,8 +45,8 @@ skn_party_keep(void *job, const char *line)
 {
     skn_party_t *party = job;
     if (party->is_ending ||
-        skn_line_queue_count(&party->job.queue) < SKN_EVENTS_MAX)
-        skn_line_queue_put(&party->job.queue, line);
+        skn_line_queue_count(&party->task.queue) < SKN_EVENTS_MAX)
+        skn_line_queue_put(&party->task.queue, line);
 }
 
 void
@@ -61,10 +61,10 @@ skn_party_complain(skn_party_t *party, int code, const char *message,
 void
 skn_party_end(skn_party_t *party)
 {
-    (void)pthread_mutex_lock(&party->job.queue.mutex);
+    (void)pthread_mutex_lock(&party->task.queue.mutex);
     party->works = false;
-    (void)pthread_mutex_unlock(&party->job.queue.mutex);
-    skn_line_queue_end(&party->job.queue);
+    (void)pthread_mutex_unlock(&party->task.queue.mutex);
+    skn_line_queue_end(&party->task.queue);
 }
 
 /* --- the start ------------------------------------------------------------ */
@@ -101,7 +101,7 @@ skn_party_begin(skn_party_t *party, const skn_party_start_t *start,
         error = &own;
     if (party->has_begun)
         return skn_fail(error, SKN_USAGE, "%s was started already",
-                        party->job.noun);
+                        party->task.noun);
     party->has_begun = true;
     skn_status_t status = read_config(party, error);
     bool is_told = status == SKN_BAD_CONFIG;
@@ -109,12 +109,12 @@ skn_party_begin(skn_party_t *party, const skn_party_start_t *start,
         status = start->open(start->job, &is_done, error);
     party->works = status == SKN_OK && !is_done;
     if (party->works)
-        status = skn_job_start(&party->job, start->run, start->job, error);
+        status = skn_task_start(&party->task, start->run, start->job, error);
     if (status == SKN_OK && !is_done)
         return SKN_OK;
     party->is_ending = true;
     if (status != SKN_OK)
-        party->job.failure = *error;
+        party->task.failure = *error;
     if (status != SKN_OK && !is_told)
         skn_party_complain(party, skn_status_exit_code(status), error->text,
                            error->hint);

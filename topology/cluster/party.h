@@ -1,5 +1,5 @@
-/* party.h - what coordinators and members have in common: a config, events that
- * wait for no host, and a start.
+/* party.h - what coordinators and members have in common beside their task: a
+ * config, a start, and events that never block their thread.
  *
  * The host's thread calls every function but skn_party_keep,
  * skn_party_complain and skn_party_end, which are for the thread of the party
@@ -9,20 +9,20 @@
 #define TOPOLOGY_CLUSTER_PARTY_H
 
 #include "topology/model/model.h"
-#include "topology/training/job.h"
+#include "topology/training/task.h"
 
-/* The orders of a job add up: a signal handler may give one, and the threads
- * have to share nothing else. */
+/* Orders of a party's task. They add up, so that a signal handler can give one
+ * and the threads share nothing else. */
 #define SKN_PARTY_LEAVE UINT64_C(1)
 #define SKN_PARTY_BREAK (UINT64_C(1) << 32)
 
 typedef struct skn_party {
-    skn_job_t job;
-    const char *path, *const *overrides; /* the job's */
+    skn_task_t task;
+    const char *path, *const *overrides; /* owned by the task */
     uint32_t override_count;
     bool works;     /* it has started, and has not ended; both threads use it */
     bool is_ending; /* the thread's: no event is dropped any more */
-    bool has_begun;
+    bool has_begun; /* skn_party_begin was called */
     skn_model_t *model;
 } skn_party_t;
 

@@ -212,7 +212,7 @@ static void
 pass_on(void *job, const char *line)
 {
     skn_training_t *training = job;
-    skn_line_queue_put(&training->job.queue, line);
+    skn_line_queue_put(&training->task.queue, line);
 }
 
 static skn_start_options_t
@@ -252,7 +252,7 @@ static void
 heed(following_t *following)
 {
     skn_training_t *training = following->training;
-    (void)skn_job_orders(&training->job);
+    (void)skn_task_orders(&training->task);
     for (uint32_t saves = atomic_load(&training->saves);
          following->saves != saves; following->saves++)
         skn_topology_save(following->topology);
@@ -272,7 +272,7 @@ static bool
 has_room(skn_training_t *training)
 {
     return atomic_load(&training->waits) || atomic_load(&training->breaks) ||
-           skn_line_queue_count(&training->job.queue) < SKN_EVENTS_MAX;
+           skn_line_queue_count(&training->task.queue) < SKN_EVENTS_MAX;
 }
 
 /* Passes all events on until the last actor has left. */
@@ -293,10 +293,10 @@ follow(following_t *following)
         if (status == SKN_OK) {
             if (strncmp(following->line, done, strlen(done)) == 0)
                 following->is_done = true;
-            skn_line_queue_put(&training->job.queue, following->line);
+            skn_line_queue_put(&training->task.queue, following->line);
         } else if (status == SKN_BUSY) {
             struct pollfd polled[2] = {
-                { training->job.orders, POLLIN, 0 },
+                { training->task.orders, POLLIN, 0 },
                 { reads ? skn_topology_fd(topology) : -1, POLLIN, 0 }
             };
             (void)poll(polled, 2, skn_load_report_timeout_ms(&following->load));
@@ -339,7 +339,7 @@ report(skn_training_t *training, const skn_topology_t *topology)
     skn_training_set_report(training, text[0]);
     if (text[1]) {
         text[1][strcspn(text[1], "\n")] = '\0';
-        skn_line_queue_put(&training->job.queue, text[1]);
+        skn_line_queue_put(&training->task.queue, text[1]);
     }
     free(text[1]);
 }

@@ -29,8 +29,8 @@
 static void
 wake(skn_training_t *training)
 {
-    skn_job_order(&training->job, 1);
-    skn_line_queue_wake(&training->job.queue);
+    skn_task_order(&training->task, 1);
+    skn_line_queue_wake(&training->task.queue);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -78,8 +78,8 @@ own_options(skn_training_t *training, skn_error_t *error)
     for (size_t k = 0; k + 1 < text_count; k++)
         if (*texts[k] && !**texts[k])
             *texts[k] = NULL;
-    return skn_job_own(&training->job, texts, text_count, &how->overrides,
-                       how->override_count, error);
+    return skn_task_own(&training->task, texts, text_count, &how->overrides,
+                        how->override_count, error);
 }
 
 /* A training without a config. */
@@ -101,7 +101,7 @@ make(const char *name, const skn_training_options_t *options,
     training->info.path = training->info.run_id = "";
     training->name = name;
     skn_status_t status =
-        skn_job_init(&training->job, SKN_TRAINING_NOUN, error);
+        skn_task_init(&training->task, SKN_TRAINING_NOUN, error);
     if (status == SKN_OK)
         status = own_options(training, error);
     if (training->options.predict_labels == 0)
@@ -160,7 +160,7 @@ skn_training_destroy(skn_training_t **training)
     skn_training_break(old);
     (void)skn_training_wait(old, NULL);
     skn_network_run_fini(&old->whole);
-    skn_job_fini(&old->job);
+    skn_task_fini(&old->task);
     free(old->text);
     free(old->idle_texts[0]);
     free(old->idle_texts[1]);
@@ -229,10 +229,10 @@ thread_main(void *argument)
         !training->whole.is_done)
         status =
             skn_fail(&error, SKN_UNAVAILABLE, "the training was broken off");
-    if (status != SKN_OK && training->job.failure.status == SKN_OK)
+    if (status != SKN_OK && training->task.failure.status == SKN_OK)
         (void)skn_training_fail(training, &error);
     skn_training_set_over(training);
-    skn_line_queue_end(&training->job.queue);
+    skn_line_queue_end(&training->task.queue);
     return NULL;
 }
 
@@ -242,7 +242,7 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
     skn_status_t status =
         skn_training_check(training, "skn_training_start", error);
     return status == SKN_OK
-               ? skn_job_start(&training->job, thread_main, training, error)
+               ? skn_task_start(&training->task, thread_main, training, error)
                : status;
 }
 
@@ -251,7 +251,7 @@ skn_training_start(skn_training_t *training, skn_error_t *error)
 int
 skn_training_fd(const skn_training_t *training)
 {
-    return training ? training->job.queue.descriptor : -1;
+    return training ? training->task.queue.descriptor : -1;
 }
 
 skn_status_t
@@ -262,10 +262,11 @@ skn_training_event(skn_training_t *training, int timeout_ms, char *line,
         skn_training_check(training, "skn_training_event", error);
     if (status != SKN_OK)
         return status;
-    status = skn_job_event(&training->job, timeout_ms, line, line_bytes, error);
+    status =
+        skn_task_event(&training->task, timeout_ms, line, line_bytes, error);
     /* The thread waits for the host to read half of the events. */
     if (status == SKN_OK &&
-        skn_line_queue_count(&training->job.queue) == SKN_EVENTS_MAX / 2)
+        skn_line_queue_count(&training->task.queue) == SKN_EVENTS_MAX / 2)
         wake(training);
     return status;
 }
@@ -274,7 +275,7 @@ size_t
 skn_training_event_bytes(skn_training_t *training)
 {
     return skn_training_check(training, "", NULL) == SKN_OK
-               ? skn_line_queue_bytes(&training->job.queue)
+               ? skn_line_queue_bytes(&training->task.queue)
                : 0;
 }
 
@@ -314,9 +315,9 @@ skn_training_wait(skn_training_t *training, skn_error_t *error)
         skn_training_check(training, "skn_training_wait", error);
     if (status != SKN_OK)
         return status;
-    if (training->job.has_thread) {
+    if (training->task.has_thread) {
         atomic_store(&training->waits, true);
         wake(training);
     }
-    return skn_job_wait(&training->job, error);
+    return skn_task_wait(&training->task, error);
 }

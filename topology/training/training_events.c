@@ -14,7 +14,7 @@ void
 skn_training_send(skn_training_t *training, skn_json_text_t *event)
 {
     if (!event->failed)
-        skn_line_queue_put(&training->job.queue, event->bytes);
+        skn_line_queue_put(&training->task.queue, event->bytes);
     skn_json_text_fini(event);
 }
 
@@ -55,8 +55,8 @@ skn_training_warn(skn_training_t *training, const char *message,
 static skn_status_t
 keep(skn_training_t *training, const skn_error_t *error)
 {
-    if (training->job.failure.status == SKN_OK)
-        training->job.failure = *error;
+    if (training->task.failure.status == SKN_OK)
+        training->task.failure = *error;
     return error->status;
 }
 

@@ -13,7 +13,7 @@
 #include "formats/checkpoint/manifest.h"
 #include "skein/training.h"
 #include "topology/run/model_run.h"
-#include "topology/training/job.h"
+#include "topology/training/task.h"
 
 #define SKN_TRAINING_NOUN "the training"
 
@@ -31,14 +31,14 @@ typedef struct skn_network_run {
 
 struct skn_training {
     /* Set by skn_training_new. */
-    skn_job_t job;
-    skn_training_options_t options; /* its texts are the job's */
-    const char *name; /* of the config, or the path that was loaded; too */
+    skn_task_t task;
+    skn_training_options_t options; /* the task owns its texts */
+    const char *name; /* of the config, or its path; the task's, too */
     char *text;       /* of the config; NULL: not read yet, or in a folder */
     size_t text_bytes;
     bool is_folder;
 
-    /* The host's orders; an order of the job wakes the thread. */
+    /* The host's orders; skn_task_order wakes the thread. */
     atomic_bool stop;   /* end soon */
     atomic_bool breaks; /* and do not save; `stop` is set, too */
     atomic_bool waits;  /* the host waits for the end, and reads no events */
@@ -61,8 +61,8 @@ static inline skn_status_t
 skn_training_check(const skn_training_t *training, const char *function,
                    skn_error_t *error)
 {
-    return skn_job_check(training ? &training->job : NULL, SKN_TRAINING_NOUN,
-                         function, error);
+    return skn_task_check(training ? &training->task : NULL, SKN_TRAINING_NOUN,
+                          function, error);
 }
 
 #endif

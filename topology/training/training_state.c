@@ -15,14 +15,14 @@
 static void
 begin(skn_training_t *training)
 {
-    (void)pthread_mutex_lock(&training->job.queue.mutex);
+    (void)pthread_mutex_lock(&training->task.queue.mutex);
 }
 
 static void
 end(skn_training_t *training)
 {
-    (void)pthread_mutex_unlock(&training->job.queue.mutex);
-    skn_line_queue_wake(&training->job.queue);
+    (void)pthread_mutex_unlock(&training->task.queue.mutex);
+    skn_line_queue_wake(&training->task.queue);
 }
 
 void
@@ -82,7 +82,7 @@ skn_training_set_over(skn_training_t *training)
     begin(training);
     training->info.phase = SKN_TRAINING_OVER;
     training->info.was_stopped =
-        training->job.failure.status == SKN_OK && training->was_stopped;
+        training->task.failure.status == SKN_OK && training->was_stopped;
     end(training);
 }
 
@@ -114,7 +114,7 @@ skn_training_info(const skn_training_t *training, skn_training_info_t *info,
         return status;
     begin(own);
     found = own->info;
-    (void)pthread_mutex_unlock(&own->job.queue.mutex);
+    (void)pthread_mutex_unlock(&own->task.queue.mutex);
     found.struct_bytes = bytes;
     memcpy(info, &found, bytes);
     return SKN_OK;
@@ -129,5 +129,5 @@ skn_training_report(const skn_training_t *training, FILE *file)
     begin(own);
     if (own->report)
         (void)fputs(own->report, file);
-    (void)pthread_mutex_unlock(&own->job.queue.mutex);
+    (void)pthread_mutex_unlock(&own->task.queue.mutex);
 }

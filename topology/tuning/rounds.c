@@ -99,7 +99,7 @@ train_one(skn_tuning_t *tuning, uint32_t round, uint32_t candidate,
             .folder = path,
             .metric = tuning->options.metric,
             .stop = &tuning->stop,
-            .wake = tuning->job.orders,
+            .wake = tuning->task.orders,
             .until_ns = tuning->until_ns,
         };
         skn_tuning_set_trial(tuning, round, candidate);

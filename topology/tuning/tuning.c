@@ -98,8 +98,8 @@ own_options(skn_tuning_t *tuning, skn_error_t *error)
     how->rounds = how->rounds ? how->rounds : ROUNDS_DEFAULT;
     how->keep = how->keep > 0 ? how->keep : KEEP_DEFAULT;
     how->seed = how->seed ? how->seed : SEED_DEFAULT;
-    return skn_job_own(&tuning->job, texts, sizeof(texts) / sizeof(texts[0]),
-                       &how->overrides, how->override_count, error);
+    return skn_task_own(&tuning->task, texts, sizeof(texts) / sizeof(texts[0]),
+                        &how->overrides, how->override_count, error);
 }
 
 /* --- new and destroy ------------------------------------------------------ */
@@ -110,7 +110,7 @@ release(skn_tuning_t *tuning)
     skn_trials_close(&tuning->trials);
     skn_model_destroy(&tuning->model);
     skn_problems_destroy(&tuning->problems);
-    skn_job_fini(&tuning->job);
+    skn_task_fini(&tuning->task);
     free(tuning);
 }
 
@@ -120,7 +120,7 @@ fill(skn_tuning_t *tuning, const skn_tuning_options_t *options,
 {
     memcpy(&tuning->options, options, options->struct_bytes);
     tuning->info.folder = "";
-    skn_status_t status = skn_job_init(&tuning->job, TUNING_NOUN, error);
+    skn_status_t status = skn_task_init(&tuning->task, TUNING_NOUN, error);
     if (status == SKN_OK)
         status = own_options(tuning, error);
     if (status != SKN_OK)
@@ -160,8 +160,8 @@ skn_tuning_new(const skn_tuning_options_t *options, skn_error_t *error)
 static skn_status_t
 check(const skn_tuning_t *tuning, const char *function, skn_error_t *error)
 {
-    return skn_job_check(tuning ? &tuning->job : NULL, TUNING_NOUN, function,
-                         error);
+    return skn_task_check(tuning ? &tuning->task : NULL, TUNING_NOUN, function,
+                          error);
 }
 
 void
@@ -213,7 +213,7 @@ thread_main(void *argument)
         skn_tuning_send_stopped(tuning);
     skn_trials_close(&tuning->trials); /* another tuning may resume it */
     skn_tuning_set_over(tuning);
-    skn_line_queue_end(&tuning->job.queue);
+    skn_line_queue_end(&tuning->task.queue);
     return NULL;
 }
 
@@ -222,7 +222,7 @@ skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
 {
     skn_status_t status = check(tuning, "skn_tuning_start", error);
     return status == SKN_OK
-               ? skn_job_start(&tuning->job, thread_main, tuning, error)
+               ? skn_task_start(&tuning->task, thread_main, tuning, error)
                : status;
 }
 
@@ -231,7 +231,7 @@ skn_tuning_start(skn_tuning_t *tuning, skn_error_t *error)
 int
 skn_tuning_fd(const skn_tuning_t *tuning)
 {
-    return tuning ? tuning->job.queue.descriptor : -1;
+    return tuning ? tuning->task.queue.descriptor : -1;
 }
 
 skn_status_t
@@ -239,8 +239,8 @@ skn_tuning_event(skn_tuning_t *tuning, int timeout_ms, char *line,
                  size_t line_bytes, skn_error_t *error)
 {
     skn_status_t status = check(tuning, "skn_tuning_event", error);
-    return status == SKN_OK ? skn_job_event(&tuning->job, timeout_ms, line,
-                                            line_bytes, error)
+    return status == SKN_OK ? skn_task_event(&tuning->task, timeout_ms, line,
+                                             line_bytes, error)
                             : status;
 }
 
@@ -251,15 +251,15 @@ skn_tuning_stop(skn_tuning_t *tuning)
     if (check(tuning, "", NULL) != SKN_OK)
         return;
     atomic_store(&tuning->stop, true);
-    skn_job_order(&tuning->job, 1);
-    skn_line_queue_wake(&tuning->job.queue);
+    skn_task_order(&tuning->task, 1);
+    skn_line_queue_wake(&tuning->task.queue);
 }
 
 skn_status_t
 skn_tuning_wait(skn_tuning_t *tuning, skn_error_t *error)
 {
     skn_status_t status = check(tuning, "skn_tuning_wait", error);
-    return status == SKN_OK ? skn_job_wait(&tuning->job, error) : status;
+    return status == SKN_OK ? skn_task_wait(&tuning->task, error) : status;
 }
 
 skn_status_t
@@ -278,7 +278,7 @@ skn_tuning_info(const skn_tuning_t *tuning, skn_tuning_info_t *info,
     if (status != SKN_OK)
         return status;
     uint32_t bytes = info->struct_bytes;
-    pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->job.queue.mutex;
+    pthread_mutex_t *mutex = (pthread_mutex_t *)&tuning->task.queue.mutex;
     (void)pthread_mutex_lock(mutex);
     memcpy(info, &tuning->info, bytes);
     (void)pthread_mutex_unlock(mutex);

@@ -38,7 +38,7 @@ send(skn_tuning_t *tuning, json_t *event)
 {
     char *line = event ? skn_json_write(event, JSON_COMPACT) : NULL;
     if (line)
-        skn_line_queue_put(&tuning->job.queue, line);
+        skn_line_queue_put(&tuning->task.queue, line);
     free(line);
     json_decref(event);
 }
@@ -66,13 +66,13 @@ skn_tuning_fail(skn_tuning_t *tuning, const skn_error_t *error)
 {
     skn_json_text_t event = { 0 };
     size_t count = skn_problems_count(tuning->problems);
-    tuning->job.failure = *error;
+    tuning->task.failure = *error;
     if (count > 0)
-        (void)skn_problems_error(tuning->problems, &tuning->job.failure);
+        (void)skn_problems_error(tuning->problems, &tuning->task.failure);
     for (size_t k = 0; skn_problems_write_event(tuning->problems, k, &event);
          k++) {
         if (!event.failed)
-            skn_line_queue_put(&tuning->job.queue, event.bytes);
+            skn_line_queue_put(&tuning->task.queue, event.bytes);
         skn_json_text_fini(&event);
     }
     if (count == 0)
@@ -107,11 +107,11 @@ skn_tuning_send_begin(skn_tuning_t *tuning)
 {
     const skn_plan_data_t *data = &tuning->plan.data;
     const skn_halving_t *halving = &tuning->halving;
-    (void)pthread_mutex_lock(&tuning->job.queue.mutex);
+    (void)pthread_mutex_lock(&tuning->task.queue.mutex);
     tuning->info.folder = tuning->folder;
     tuning->info.has_begun = true;
     tuning->info.trial_count = tuning->trials.count;
-    (void)pthread_mutex_unlock(&tuning->job.queue.mutex);
+    (void)pthread_mutex_unlock(&tuning->task.queue.mutex);
     send(tuning,
          json_pack("{sssosIsIsIsIsIsIssso}", "event", "tune", "path",
                    string_of(tuning->folder), "candidates",
@@ -153,9 +153,9 @@ skn_tuning_send_trial(skn_tuning_t *tuning, uint32_t round, uint32_t candidate,
         (void)json_object_set_new(event, "message", string_of(why));
     else
         (void)json_object_set_new(event, "score", json_real(result->score));
-    (void)pthread_mutex_lock(&tuning->job.queue.mutex);
+    (void)pthread_mutex_lock(&tuning->task.queue.mutex);
     tuning->info.trial_count = tuning->trials.count;
-    (void)pthread_mutex_unlock(&tuning->job.queue.mutex);
+    (void)pthread_mutex_unlock(&tuning->task.queue.mutex);
     send(tuning, event);
 }
 
@@ -198,14 +198,14 @@ skn_tuning_send_stopped(skn_tuning_t *tuning)
 static void
 begin(skn_tuning_t *tuning)
 {
-    (void)pthread_mutex_lock(&tuning->job.queue.mutex);
+    (void)pthread_mutex_lock(&tuning->task.queue.mutex);
 }
 
 static void
 end(skn_tuning_t *tuning)
 {
-    (void)pthread_mutex_unlock(&tuning->job.queue.mutex);
-    skn_line_queue_wake(&tuning->job.queue);
+    (void)pthread_mutex_unlock(&tuning->task.queue.mutex);
+    skn_line_queue_wake(&tuning->task.queue);
 }
 
 void

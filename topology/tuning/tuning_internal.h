@@ -13,7 +13,7 @@
 #include "skein/tuning.h"
 #include "topology/config/problems.h"
 #include "topology/plan/plan.h"
-#include "topology/training/job.h"
+#include "topology/training/task.h"
 #include "topology/tuning/trials.h"
 #include "topology/tuning/tuned.h"
 
@@ -21,10 +21,10 @@
 
 struct skn_tuning {
     /* Set by skn_tuning_new. */
-    skn_job_t job;
-    skn_tuning_options_t options; /* its texts are the job's */
+    skn_task_t task;
+    skn_tuning_options_t options; /* the task owns its texts */
 
-    atomic_bool stop; /* an order of the job wakes the thread */
+    atomic_bool stop; /* skn_task_order wakes the thread */
 
     /* For the host. */
     skn_tuning_info_t info; /* under the queue's mutex */

@@ -1,7 +1,7 @@
-/* test_holdings.c - tests which checkpoint a generation begins from.
+/* test_inventories.c - tests which checkpoint a generation begins from.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/cluster/holdings.h"
+#include "topology/cluster/inventories.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -18,17 +18,17 @@
     "],[\"b.safetensors\"," b "]]}"
 #define WHOLE_OLD "[" ITEM("20", OLD, "true", "true") "]"
 
-static skn_holdings_t holdings;
+static skn_inventories_t inventories;
 static skn_error_t error;
 static skn_point_t point;
 
 static void
 tear_down(void)
 {
-    skn_holdings_fini(&holdings);
+    skn_inventories_fini(&inventories);
 }
 
-TestSuite(holdings, .fini = tear_down);
+TestSuite(inventories, .fini = tear_down);
 
 static skn_status_t
 take(uint32_t member, const char *checkpoints)
@@ -40,7 +40,7 @@ take(uint32_t member, const char *checkpoints)
     const skn_frame_t frame = { text, strlen(text) };
     cr_assert_eq(skn_control_message_read(frame, &message, &error), SKN_OK);
     skn_status_t status =
-        skn_holdings_take(&holdings, member, &message.inventory, &error);
+        skn_inventories_take(&inventories, member, &message.inventory, &error);
     skn_control_message_fini(&message);
     return status;
 }
@@ -48,7 +48,7 @@ take(uint32_t member, const char *checkpoints)
 static skn_status_t
 choose(uint64_t set)
 {
-    return skn_holdings_choose(&holdings, set, RUN, NULL, &point, &error);
+    return skn_inventories_choose(&inventories, set, RUN, NULL, &point, &error);
 }
 
 /* Both hold the old checkpoint, and each half of the new one. */
@@ -63,47 +63,48 @@ take_halves(void)
                  SKN_OK);
 }
 
-Test(holdings, nothing_is_chosen_where_nothing_is_held)
+Test(inventories, nothing_is_chosen_where_nothing_is_held)
 {
     cr_expect_eq(choose(BOTH), SKN_NO_INPUT);
     cr_assert_eq(take(0, "[]"), SKN_OK);
     cr_expect_eq(choose(BOTH), SKN_NO_INPUT);
 }
 
-Test(holdings, the_newest_that_is_whole_among_the_members_is_chosen)
+Test(inventories, the_newest_that_is_whole_among_the_members_is_chosen)
 {
     take_halves();
     cr_assert_eq(choose(BOTH), SKN_OK, "%s", error.text);
     cr_expect_eq(point.batch, 40);
     cr_expect_eq(point.layout, 2);
     cr_expect_eq(point.copies, 1);
-    cr_expect_eq(holdings.batch, 40);
-    cr_expect_str_eq(holdings.seal, NEW);
+    cr_expect_eq(inventories.batch, 40);
+    cr_expect_str_eq(inventories.seal, NEW);
     cr_assert_eq(choose(1), SKN_OK);
     cr_expect_eq(point.batch, 20);
-    cr_expect_str_eq(holdings.seal, OLD);
+    cr_expect_str_eq(inventories.seal, OLD);
 }
 
-Test(holdings, a_checkpoint_that_is_nowhere_whole_is_not_chosen)
+Test(inventories, a_checkpoint_that_is_nowhere_whole_is_not_chosen)
 {
     cr_assert_eq(take(0, "[" ITEM("40", NEW, "true", "false") "]"), SKN_OK);
     cr_expect_eq(choose(BOTH), SKN_UNAVAILABLE);
     cr_expect_neq(error.text[0], '\0');
 }
 
-Test(holdings, one_that_cannot_be_read_is_not_chosen)
+Test(inventories, one_that_cannot_be_read_is_not_chosen)
 {
     take_halves();
     cr_assert_eq(choose(BOTH), SKN_OK);
     for (uint64_t generation = 5; generation <= 6; generation++)
-        (void)skn_bad_checkpoints_add(&holdings.bad_checkpoints, holdings.seal,
-                                      generation, SKN_BAD_DATA);
+        (void)skn_bad_checkpoints_add(&inventories.bad_checkpoints,
+                                      inventories.seal, generation,
+                                      SKN_BAD_DATA);
     cr_assert_eq(choose(BOTH), SKN_OK);
     cr_expect_eq(point.batch, 20);
     cr_expect_eq(point.copies, 2);
 }
 
-Test(holdings, a_later_report_replaces_the_earlier_one)
+Test(inventories, a_later_report_replaces_the_earlier_one)
 {
     take_halves();
     cr_assert_eq(take(1, WHOLE_OLD), SKN_OK);
@@ -115,25 +116,25 @@ Test(holdings, a_later_report_replaces_the_earlier_one)
     cr_expect_eq(point.copies, 1);
 }
 
-Test(holdings, manifests_are_kept_while_somebody_holds_their_checkpoint)
+Test(inventories, manifests_are_kept_while_somebody_holds_their_checkpoint)
 {
     skn_json_text_t text = { 0 };
     char seal[SKN_HASH_TEXT_BYTES];
     skn_json_text_add(&text, "{\"batch\":40");
     cr_assert_eq(skn_json_text_seal(&text, &error), SKN_OK);
     skn_json_seal_text(text.bytes, text.count, seal);
-    skn_manifests_keep(&holdings.manifests, seal, text.bytes);
+    skn_manifests_keep(&inventories.manifests, seal, text.bytes);
     skn_json_text_fini(&text);
-    cr_expect_not_null(skn_manifests_sealed(&holdings.manifests, seal));
+    cr_expect_not_null(skn_manifests_sealed(&inventories.manifests, seal));
     char list[512];
     (void)snprintf(list, sizeof(list),
                    "[{\"batch\":40,\"layout\":2,\"seal\":\"%s\",\"run\":\"" RUN
                    "\",\"finished\":false,\"files\":[]}]",
                    seal);
     cr_assert_eq(take(1, list), SKN_OK);
-    skn_holdings_drop(&holdings);
-    cr_expect_not_null(skn_manifests_sealed(&holdings.manifests, seal));
+    skn_inventories_drop(&inventories);
+    cr_expect_not_null(skn_manifests_sealed(&inventories.manifests, seal));
     cr_assert_eq(take(1, "[]"), SKN_OK);
-    skn_holdings_drop(&holdings);
-    cr_expect_null(skn_manifests_sealed(&holdings.manifests, seal));
+    skn_inventories_drop(&inventories);
+    cr_expect_null(skn_manifests_sealed(&inventories.manifests, seal));
 }

@@ -92,6 +92,10 @@ static atomic_uint socket_count;
  * in a ring has 7,000. */
 #define SOCKETS_MAX 16384
 
+/* Held for reading from the end of a place until a socket has its descriptor,
+ * and for writing by those who look for places: they would take it. */
+static pthread_rwlock_t places_lock = PTHREAD_RWLOCK_INITIALIZER;
+
 /* The process exits without having ended its topologies. CZMQ then waits 200 ms
  * and closes the pipes of the threads, which must not touch them any more: they
  * stop where they are. The thread that exits goes on. */
@@ -130,12 +134,15 @@ context_of_process(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const int signals[] = { SIGINT, SIGTERM };
-    static uint32_t process;
+    static atomic_uint process;
     static bool has_handler;
     struct sigaction before[2], after;
     struct rlimit limit;
+    /* Without the lock: another thread may hold it during a fork(). */
+    if (atomic_load(&process) == skn_process_mark())
+        return zsys_init();
     (void)pthread_mutex_lock(&lock);
-    bool is_first = process != skn_process_mark();
+    bool is_first = atomic_load(&process) != skn_process_mark();
     for (size_t k = 0; is_first && k < 2; k++)
         (void)sigaction(signals[k], NULL, &before[k]);
     if (is_first)
@@ -155,19 +162,18 @@ context_of_process(void)
             limit.rlim_cur < SOCKETS_MAX ? (int)limit.rlim_cur : SOCKETS_MAX;
         if (most > zmq_ctx_get(context, ZMQ_MAX_SOCKETS))
             (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most);
-        process = skn_process_mark();
         atomic_store(&socket_count, 0);
+        (void)pthread_rwlock_init(&places_lock, NULL);
+        atomic_store(&process, skn_process_mark());
     }
     (void)pthread_mutex_unlock(&lock);
     return context;
 }
 
-skn_status_t
-skn_pipes_reserve(uint32_t count, skn_error_t *error)
+static skn_status_t
+check_room(uint32_t count, uint32_t open, skn_error_t *error)
 {
-    void *context = context_of_process();
-    uint32_t open = atomic_load(&socket_count);
-    int most = zmq_ctx_get(context, ZMQ_MAX_SOCKETS);
+    int most = zmq_ctx_get(context_of_process(), ZMQ_MAX_SOCKETS);
     if ((uint64_t)count + open + SPARE_SOCKETS <= (uint64_t)most)
         return SKN_OK;
     (void)skn_fail(error, SKN_NO_MEMORY,
@@ -179,36 +185,78 @@ skn_pipes_reserve(uint32_t count, skn_error_t *error)
                          "use fewer actors");
 }
 
-/* Opens `count` descriptors that sockets can have once they are closed:
- * zsock_new ends the process if it gets none. */
+skn_status_t
+skn_pipes_reserve(uint32_t count, skn_error_t *error)
+{
+    (void)context_of_process(); /* it sets socket_count */
+    return check_room(count, atomic_load(&socket_count), error);
+}
+
+/* Counts sockets that are about to be opened, if there is room for them:
+ * several topologies may start at once. */
+static skn_status_t
+count_sockets(uint32_t count, skn_error_t *error)
+{
+    (void)context_of_process();
+    uint32_t open = atomic_load(&socket_count);
+    skn_status_t status;
+    do
+        status = check_room(count, open, error);
+    while (status == SKN_OK &&
+           !atomic_compare_exchange_weak(&socket_count, &open, open + count));
+    return status;
+}
+
+/* Opens `count` descriptors that sockets can have once they are closed, and
+ * counts those sockets: zsock_new ends the process if it gets none. */
 static skn_status_t
 keep_places(int *places, int count, skn_error_t *error)
 {
     int kept = 0;
+    if (count_sockets((uint32_t)count, error) != SKN_OK)
+        return SKN_NO_MEMORY;
+    (void)pthread_rwlock_wrlock(&places_lock);
     while (kept < count && (places[kept] = eventfd(0, EFD_CLOEXEC)) >= 0)
         kept++;
+    int code = errno;
+    (void)pthread_rwlock_unlock(&places_lock);
     if (kept == count)
         return SKN_OK;
-    skn_status_t status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
-                                        "cannot create a ZeroMQ socket");
     while (kept > 0)
         (void)close(places[--kept]);
-    return status;
+    atomic_fetch_sub(&socket_count, (uint32_t)count);
+    return skn_fail_code(error, SKN_NO_MEMORY, code, NULL,
+                         "cannot create a ZeroMQ socket");
+}
+
+/* Leaves the places to sockets that the caller opens before it calls
+ * places_are_taken. */
+static void
+leave_places(const int *places, int count)
+{
+    (void)pthread_rwlock_rdlock(&places_lock);
+    for (int k = 0; k < count; k++)
+        (void)close(places[k]);
+}
+
+static void
+places_are_taken(void)
+{
+    (void)pthread_rwlock_unlock(&places_lock);
 }
 
 /* The only place where sockets get their options. */
 static zsock_t *
 socket_open(int type, skn_error_t *error)
 {
-    (void)context_of_process();
     int place;
     if (keep_places(&place, 1, error) != SKN_OK)
         return NULL;
-    (void)close(place);
+    leave_places(&place, 1);
     zsock_t *zsock = zsock_new(type);
+    places_are_taken();
     zsock_set_unbounded(zsock);
     zsock_set_linger(zsock, 0);
-    atomic_fetch_add(&socket_count, 1);
     return zsock;
 }
 
@@ -551,7 +599,6 @@ skn_thread_t *
 skn_thread_new(void (*run)(skn_inbox_t *, void *), void *argument,
                skn_error_t *error)
 {
-    (void)context_of_process();
     skn_thread_t *thread = calloc(1, sizeof(*thread));
     if (!thread)
         skn_fail(error, SKN_NO_MEMORY, "no memory for a thread");
@@ -568,11 +615,10 @@ void
 skn_thread_begin(skn_thread_t *thread)
 {
     sigset_t before;
-    atomic_fetch_add(&socket_count, 2);
     skn_thread_mask(&before);
-    for (int k = 0; k < 2; k++)
-        (void)close(thread->places[k]);
+    leave_places(thread->places, 2);
     thread->zactor = zactor_new(thread_main, thread);
+    places_are_taken();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -597,11 +643,11 @@ skn_thread_end(skn_thread_t **thread)
         zactor_destroy(&(*thread)->zactor);
         skn_happens_after(*thread);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        atomic_fetch_sub(&socket_count, 2);
     } else {
         for (int k = 0; k < 2; k++)
             (void)close((*thread)->places[k]);
     }
+    atomic_fetch_sub(&socket_count, 2);
     free(*thread);
     *thread = NULL;
 }

@@ -476,6 +476,32 @@ Test(pipe, a_thread_without_descriptors_left_is_refused)
     skn_inbox_close(&inbox);
 }
 
+/* Topologies that start at once may all have found room. */
+Test(pipe, a_socket_that_the_library_does_not_allow_is_refused)
+{
+    enum {
+        MOST = 80
+    };
+    skn_inbox_t *inboxes[MOST] = { NULL };
+    uint32_t open = 0;
+    cr_assert_eq(skn_pipes_reserve(1, &error), SKN_OK);
+    cr_assert_eq(zmq_ctx_set(zsys_init(), ZMQ_MAX_SOCKETS, MOST), 0);
+    for (bool is_open = true; is_open && open < MOST; open += is_open) {
+        char address[32];
+        (void)snprintf(address, sizeof(address), "inproc://%u", open);
+        inboxes[open] = skn_inbox_open(address, &error);
+        is_open = inboxes[open] != NULL;
+    }
+    cr_expect(open > 0 && open < MOST);
+    cr_expect_eq(error.status, SKN_NO_MEMORY);
+    cr_expect_null(skn_thread_new(add_up, NULL, &error));
+    while (open > 0)
+        skn_inbox_close(&inboxes[--open]);
+    inboxes[0] = skn_inbox_open("inproc://again", &error);
+    cr_expect(inboxes[0]);
+    skn_inbox_close(&inboxes[0]);
+}
+
 /* The system puts them on the stack of each thread. */
 static _Thread_local volatile char of_the_host[1 << 20];
 

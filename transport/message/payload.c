@@ -353,8 +353,10 @@ lay_out(const skn_schema_t *schema, const size_t *counts, char *message)
 static skn_payload_t *
 take_block(skn_pool_t *pool, uint32_t size_class)
 {
-    /* What came back last is most likely still in a cache. */
-    if (class_bytes(size_class) > SOON_BYTES_MAX)
+    /* What came back last is most likely still in a cache. A pool that has more
+     * than it may keep looks for what it has to free. */
+    if (class_bytes(size_class) > SOON_BYTES_MAX ||
+        pool->counts.total_bytes > pool->idle_bytes_max)
         skn_pool_collect(pool);
     skn_payload_t *payload = take_idle(pool, size_class);
     if (payload)

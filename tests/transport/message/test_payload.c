@@ -626,3 +626,25 @@ Test(payload, a_pool_may_end_while_others_hold_its_messages)
             cr_assert_eq(pthread_join(threads[k], NULL), 0);
     }
 }
+
+/* A burst that came back: the pool keeps only its share of it, although every
+ * message afterwards finds a block at once. */
+Test(payload, after_a_burst_of_small_messages_the_pool_keeps_its_share)
+{
+    enum {
+        BURST = 20000,
+        IDLE = 64 << 10
+    };
+    static stop_t *burst[BURST];
+    skn_pool_counts_t counts;
+    skn_pool_t *pool = pool_of(IDLE);
+    for (size_t k = 0; k < BURST; k++)
+        cr_assert(burst[k] = skn_payload_new(pool, &stop_schema, NULL, NULL));
+    for (size_t k = 0; k < BURST; k++)
+        skn_payload_drop(burst[k]);
+    for (size_t k = 0; k < BURST / 2; k++)
+        skn_payload_drop(skn_payload_new(pool, &stop_schema, NULL, NULL));
+    skn_pool_count(pool, &counts);
+    cr_expect(counts.total_bytes <= 2 * IDLE, "%zu bytes", counts.total_bytes);
+    skn_pool_destroy(&pool);
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "actors/runtime/sender.h"
+#include "actors/runtime/system_internal.h"
 #include "transport/message/schema.h"
 #include "transport/socket/clock.h"
 
@@ -461,6 +462,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
     while (taken < PASS_PARCELS_MAX &&
            (actor->unsent == 0 || queue == &actor->answers) &&
            actor->phase != SKN_PHASE_FAILED &&
+           !skn_system_is_over(actor->system) &&
            next_parcel(actor, queue, &parcel)) {
         skn_error_t error;
         skn_status_t status;

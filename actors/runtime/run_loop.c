@@ -245,8 +245,9 @@ skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag, skn_error_t *error)
 static bool
 goes_on(const skn_actor_t *actor)
 {
-    return actor->phase == SKN_PHASE_RUNNING ||
-           actor->phase == SKN_PHASE_ENDING;
+    return (actor->phase == SKN_PHASE_RUNNING ||
+            actor->phase == SKN_PHASE_ENDING) &&
+           !skn_system_is_over(actor->system);
 }
 
 static void
@@ -576,7 +577,9 @@ take_orders(skn_actor_t *actor)
 static bool
 is_alive(const skn_actor_t *actor)
 {
-    return actor->phase >= SKN_PHASE_RUNNING && actor->phase < SKN_PHASE_FAILED;
+    return actor->phase >= SKN_PHASE_RUNNING &&
+           actor->phase < SKN_PHASE_FAILED &&
+           !skn_system_is_over(actor->system);
 }
 
 static bool
@@ -719,7 +722,8 @@ skn_actor_run(skn_actor_t *actor)
         if (actor->closing)
             break;
         more = do_something(actor) || more;
-        advance(actor);
+        if (!skn_system_is_over(actor->system))
+            advance(actor);
         /* Handlers may have asked for a clock, and so may the hook `drain`,
          * which is called as the actor advances. */
         if (!more && !clocks_to_answer(actor))

@@ -174,7 +174,8 @@ skn_actor_stop_wanted(const skn_actor_t *actor)
 {
     /* The system's flag, not the parcel STOP: another actor may already act on
      * the stop and send us an answer before we take our own parcel. */
-    return actor && skn_system_stops(actor->system);
+    return actor && (skn_system_stops(actor->system) ||
+                     skn_system_is_over(actor->system));
 }
 
 uint32_t

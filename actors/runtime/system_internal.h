@@ -47,7 +47,8 @@ struct skn_system {
     int arrivals; /* epoll of that and the ports' inboxes; -1: no ports */
     uint32_t port_count;
     atomic_bool stop_wanted, abort_wanted; /* another thread may set them */
-    atomic_uint saves_wanted;              /* how many the host has requested */
+    atomic_bool is_over;      /* actors leave after their current handler */
+    atomic_uint saves_wanted; /* how many the host has requested */
     /* When links to other nodes last carried more than clocks and credit, by
      * the monotonic clock; 0: never. Their driver sets it. */
     _Atomic uint64_t carried_ns;
@@ -72,6 +73,12 @@ bool skn_system_keeps(const skn_actor_t *actor);
 /* system_run.c: reports that the calling thread, one of the system's, only has
  * to return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);
+/* Whether actors do nothing more: the run was aborted, has failed, or ends. */
+static inline bool
+skn_system_is_over(const skn_system_t *system)
+{
+    return atomic_load_explicit(&system->is_over, memory_order_relaxed);
+}
 /* system_run.c: wakes the threads of the host that use ports, after a failure
  * was reported. */
 void skn_system_alarm(const skn_system_t *system);

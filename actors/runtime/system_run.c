@@ -60,6 +60,7 @@ close_all(skn_system_t *system)
     if (system->closing)
         return;
     system->closing = true;
+    atomic_store(&system->is_over, true);
     for_each_port(system, skn_port_close);
     /* No actor closes before all have left their handlers: after a failure an
      * output shard may still compute with the rows that its updater lends. */
@@ -470,6 +471,7 @@ skn_system_stop(skn_system_t *system)
 void
 skn_system_abort(skn_system_t *system)
 {
+    atomic_store(&system->is_over, true);
     request(system, &system->abort_wanted);
     for_each_port(system, skn_port_alarm);
 }

@@ -306,8 +306,10 @@ SKN_API extern const skn_schema_t skn_clock_schema;
 SKN_API __attribute__((format(printf, 3, 4))) skn_status_t skn_actor_send_event(
     skn_actor_t *actor, skn_error_t *error, const char *format, ...);
 
-/* Whether the host requested that the run stop soon (SIGINT,
- * skn_topology_stop). */
+/* Whether the run is to end: it was asked to stop (SIGINT, skn_topology_stop),
+ * or it was aborted or destroyed, or has failed, so that what the current
+ * handler still does is in vain. A handler that waits or works for long calls
+ * it in between. */
 SKN_API bool skn_actor_stop_wanted(const skn_actor_t *actor);
 
 /* --- plug-ins ----------------------------------------------------------- */

@@ -119,6 +119,22 @@ for language in c11 cxx17; do
     check_equal "$language: a program's lines go through an actor and back" \
         "$(cat words)" "$(awk '{ print NF, "words" }' text.txt)"
 
+    check "$language: daemon.c builds" example skein-core daemon.c -o daemon
+    check_equal "$language: a daemon gets the total of every line" \
+        "$(seq 100000 | timeout 20 ./daemon)" "100000 lines, 488895 bytes"
+    check_equal "$language: SIGTERM loses nothing of what it has read" \
+        "$(timeout 60 python3 - <<'PYTHON'
+import fcntl, os, subprocess, sys, termios, time
+daemon = subprocess.Popen("./daemon", stdin=subprocess.PIPE)
+daemon.stdin.write(b"".join(b"%d\n" % k for k in range(5000)))
+daemon.stdin.flush()
+while fcntl.ioctl(daemon.stdin, termios.FIONREAD, bytes(4)) != bytes(4):
+    time.sleep(.01)
+daemon.terminate()
+sys.exit(daemon.wait())
+PYTHON
+        )" "5000 lines, 18890 bytes"
+
     check "$language: watch.c builds" example "skein-core libuv" watch.c \
         -o watch
     check_equal "$language: an actor reads what a descriptor brings" \

@@ -105,6 +105,70 @@ Test(system, events_from_before_a_failed_start_can_be_read)
     skn_system_destroy(&system);
 }
 
+/* Handles its first message until the run is to end. */
+static atomic_uint entered;
+
+static skn_status_t
+patient_token(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *wrong)
+{
+    (void)state, (void)message, (void)wrong;
+    atomic_fetch_add(&entered, 1);
+    while (!skn_actor_stop_wanted(actor))
+        (void)sched_yield();
+    return SKN_OK;
+}
+static const skn_handler_t patient_handlers[] = { { &token_schema,
+                                                    patient_token, NULL },
+                                                  { 0 } };
+static const skn_kind_t patient =
+    SKN_KIND(.name = "patient", .options = flow_options,
+             .handlers = patient_handlers);
+
+/* Fails when the patient is in its handler. */
+static skn_status_t
+fail_token(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *wrong)
+{
+    (void)actor, (void)state, (void)message;
+    while (atomic_load(&entered) == 0)
+        (void)sched_yield();
+    return skn_fail(wrong, SKN_STORAGE, "no room today");
+}
+static const skn_handler_t fail_handlers[] = { { &token_schema, fail_token,
+                                                 NULL },
+                                               { 0 } };
+static const skn_kind_t failing =
+    SKN_KIND(.name = "failing", .options = flow_options,
+             .handlers = fail_handlers);
+
+Test(system, an_abort_ends_an_actor_after_its_current_handler)
+{
+    flow_actors(&flow, &maker, 1, 8, 1);
+    flow_actors(&flow, &patient, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 8, 0, 1, 1, 1);
+    skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
+    cr_assert(system, "%s", error.text);
+    cr_assert_eq(skn_system_start(system, NULL, NULL, &error), SKN_OK, "%s",
+                 error.text);
+    while (atomic_load(&entered) == 0)
+        (void)sched_yield();
+    skn_system_abort(system);
+    cr_expect_eq(skn_system_wait(system, &error), SKN_UNAVAILABLE);
+    cr_expect_eq(atomic_load(&entered), 1);
+    skn_system_destroy(&system);
+}
+
+Test(system, a_failure_ends_the_others_after_their_current_handlers)
+{
+    flow_actors(&flow, &maker, 1, 8, 1);
+    flow_actors(&flow, &patient, 1, 0, 0);
+    flow_actors(&flow, &failing, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_BROADCAST, 8, 0, 1, 1, 2);
+    cr_expect_eq(flow_run(&flow, NULL, &error), SKN_STORAGE);
+    cr_expect_eq(atomic_load(&entered), 1);
+}
+
 static skn_status_t
 fail_start(skn_actor_t *actor, void *state, skn_error_t *wrong)
 {

@@ -46,7 +46,7 @@ ask(const worker_t *worker, const skn_points_t *points, skn_error_t *error)
     uint32_t label[SKN_BATCHER_POINTS_MAX * LABELS];
     float score[SKN_BATCHER_POINTS_MAX * LABELS];
     return worker->batcher ? skn_batcher_best(worker->batcher, points, LABELS,
-                                              label, score, error)
+                                              label, score, NULL, error)
                            : skn_predictor_best(slot.current, points, LABELS,
                                                 label, score, error);
 }

@@ -2,9 +2,10 @@
  * model without a pause.
  *
  * Each thread reads a request, a line `feature:value feature:value ...` of
- * standard input, and prints its number and its best label. The batcher joins
- * what the threads ask for. SIGHUP opens the model again: requests that have
- * begun are answered by the former one, which is freed with the last of them.
+ * standard input, and prints its number and its best label, by its name if it
+ * has one. The batcher joins what the threads ask for. SIGHUP opens the model
+ * again: requests that have begun are answered by the former one, which is
+ * freed with the last of them.
  * cc service.c $(pkg-config --cflags --libs skein) -pthread -o service
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -56,16 +57,22 @@ serve(void *unused)
     uint32_t feature[FEATURES_MAX], label;
     float value[FEATURES_MAX], score;
     unsigned number;
+    skn_predictor_t *predictor;
     while ((number = next_request(line, sizeof(line))) > 0) {
         skn_error_t error = SKN_ZERO;
         size_t offset[2] = { 0, parse(line, feature, value) };
         skn_points_t points = { 1, offset, feature, value };
-        if (skn_batcher_best(batcher, &points, 1, &label, &score, &error) ==
-            SKN_OK)
-            (void)skn_text_print(stdout, "%u %u:%g\n", number, label,
+        if (skn_batcher_best(batcher, &points, 1, &label, &score, &predictor,
+                             &error) != SKN_OK)
+            fprintf(stderr, "request %u: %s\n", number, error.text);
+        else if (*skn_predictor_label(predictor, label))
+            (void)skn_text_print(stdout, "%u %s:%g\n", number,
+                                 skn_predictor_label(predictor, label),
                                  (double)score);
         else
-            fprintf(stderr, "request %u: %s\n", number, error.text);
+            (void)skn_text_print(stdout, "%u %u:%g\n", number, label,
+                                 (double)score);
+        skn_predictor_close(&predictor); /* whatever is in the slot by now */
     }
     return unused;
 }
@@ -105,7 +112,7 @@ main(int count, char **word)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* whoever asks waits for a line */
     if (count == 2 && load(word[1], &error) == SKN_OK)
-        batcher = skn_batcher_new(&slot, 64, 500, &error);
+        batcher = skn_batcher_new(&slot, THREADS / 2, 500, &error);
     if (!batcher) {
         fprintf(stderr, "%s\n", count == 2 ? error.text : "usage: service RUN");
         return 1;

@@ -3,15 +3,17 @@
  *     skn_predictor_slot_t slot = SKN_ZERO;
  *     skn_predictor_slot_store(&slot, &predictor, &error);
  *     skn_batcher_t *batcher = skn_batcher_new(&slot, 64, 500, &error);
- *     any thread: skn_batcher_best(batcher, &points, 5, label, score, &error);
+ *     any thread: skn_batcher_best(batcher, &points, 5, label, score, NULL,
+ *                                  &error);
  *     skn_batcher_destroy(&batcher);
  *
  * For services whose threads have a point or a few each: a predictor needs much
  * less time for each of many points than for one. One of the calling threads
  * predicts for all; the others sleep until their answers are there. The batcher
  * has no thread of its own, and nothing queues in it but calls that wait. It
- * uses the predictor that is in the slot when a batch begins: where a reload
- * may change what labels or features mean, acquire a predictor, and call it.
+ * uses the predictor that is in the slot when a batch begins: what labels mean
+ * is known from the predictor that a call returns. Where a reload may change
+ * what features mean, acquire a predictor, and call it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_BATCHER_H
 #define SKEIN_BATCHER_H
@@ -50,11 +52,18 @@ SKN_API void skn_batcher_destroy(skn_batcher_t **batcher);
  * for all points of the call. Any number of threads, with any k. Points that
  * are refused spoil no answer of another call. A call of `points` points or
  * more, or of more than a million features, is predicted by itself.
+ *
+ * *predictor is set to the predictor that answered, whose names belong to these
+ * labels even if another one is in the slot by now, with a reference that the
+ * caller gives up with skn_predictor_close; to NULL unless the status is
+ * SKN_OK. `predictor` may be NULL.
+ *
  * SKN_UNAVAILABLE if the slot is empty, and then the results are undefined;
  * SKN_USAGE also in a child made by fork(). */
 SKN_API skn_status_t skn_batcher_best(skn_batcher_t *batcher,
                                       const skn_points_t *points, uint32_t k,
                                       uint32_t *label, float *score,
+                                      skn_predictor_t **predictor,
                                       skn_error_t *error);
 
 #ifdef __cplusplus

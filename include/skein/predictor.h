@@ -38,9 +38,9 @@ typedef struct skn_predictor skn_predictor_t;
  * it is allocated). */
 SKN_API skn_predictor_t *skn_predictor_open(const char *path,
                                             skn_error_t *error);
-/* Gives up one reference, the one of skn_predictor_open or of
- * skn_predictor_slot_acquire, and sets *predictor to NULL, which it may be
- * already. The last one frees the model. */
+/* Gives up one reference, the one of skn_predictor_open, of
+ * skn_predictor_slot_acquire or of skn_batcher_best, and sets *predictor to
+ * NULL, which it may be already. The last one frees the model. */
 SKN_API void skn_predictor_close(skn_predictor_t **predictor);
 
 /* Lives as long as the predictor. Members may be added at the end within one

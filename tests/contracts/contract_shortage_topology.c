@@ -461,7 +461,7 @@ wait_in_batcher(void *argument)
     uint32_t label[5];
     float score[5];
     waiting->status = skn_batcher_best(waiting->batcher, waiting->points, 5,
-                                       label, score, &waiting->error);
+                                       label, score, NULL, &waiting->error);
     return NULL;
 }
 
@@ -491,7 +491,7 @@ predict_joined(skn_predictor_slot_t *slot, skn_error_t *error)
         (void)pthread_mutex_unlock(&batcher->lock);
     }
     skn_status_t status =
-        skn_batcher_best(batcher, &points, 5, label, score, error);
+        skn_batcher_best(batcher, &points, 5, label, score, NULL, error);
     cr_assert_eq(pthread_join(thread, NULL), 0);
     batcher->call_count--;
     skn_batcher_destroy(&batcher);

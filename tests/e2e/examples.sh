@@ -35,9 +35,13 @@ YAML
 check "a model is trained" "$skein" train tiny.yaml -o train.epochs=1
 check "and another" "$skein" train tiny.yaml -o train.epochs=1 \
     -o train.seed=2 -o checkpoint.path=other
+check "and one with names" "$skein" train tiny.yaml -o train.epochs=1 \
+    -o data.labels=examples/names -o checkpoint.path=named
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests
 "$skein" predict run requests --top 1 >best
 cat -n best | awk '{ print $1, $2 }' >answers
+"$skein" predict named requests --top 1 | cat -n |
+    sed 's/^ *//; s/\t/ /' >named_answers
 cd "$work/examples" || exit 70
 
 c11=(gcc -std=c11)
@@ -176,6 +180,11 @@ PYTHON
     check "$language: it ends with its input" wait $service
     check_equal "$language: and answers as the command does" \
         "$(sort -n served)" "$(cat "$work/answers")"
+
+    check "$language: with the names of a model that has some" \
+        sh -c "./service '$work/named' <'$work/requests' >served"
+    check_equal "$language:   as the command does" \
+        "$(sort -n served)" "$(cat "$work/named_answers")"
 
     check "$language: predict.c builds" example skein predict.c -o predict
     check "$language: it answers lines as the command does" \

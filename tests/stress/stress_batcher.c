@@ -1,8 +1,8 @@
 /* stress_batcher.c - reloads a model a thousand times while eight threads
  * predict, for the thread sanitizer: four through a batcher, four with
  * predictors that they acquire. Two models take turns; each call has all of its
- * answers from one of them, to the bit. All threads begin a call as a reload
- * begins. Covers topology/predict/batcher.c,
+ * answers from one of them, to the bit, and the names of the same. All
+ * threads begin a call as a reload begins. Covers topology/predict/batcher.c,
  * topology/predict/predictor_slot.c and the memory that a predictor keeps.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/no_criterion.h"
@@ -22,6 +22,7 @@
 static skn_predictor_slot_t slot;
 static skn_batcher_t *batcher;
 static pthread_barrier_t round_begins;
+static const char *const names[] = { "first", "second" };
 static atomic_ulong answered[2]; /* calls, by model */
 
 /* Point i has the features i % 9 and (i + 4) % 9. */
@@ -29,17 +30,15 @@ static size_t offset[POINTS + 1];
 static uint32_t feature[POINTS * 2], label[2][POINTS * K];
 static float value[POINTS * 2], score[2][POINTS * K];
 
+/* The predictor that answered is the caller's. */
 static skn_status_t
 ask_acquired(const skn_points_t *points, uint32_t *got, float *got_score,
-             skn_error_t *error)
+             skn_predictor_t **predictor, skn_error_t *error)
 {
-    skn_predictor_t *predictor = skn_predictor_slot_acquire(&slot, error);
-    if (!predictor)
-        return error->status;
-    skn_status_t status =
-        skn_predictor_best(predictor, points, K, got, got_score, error);
-    skn_predictor_close(&predictor);
-    return status;
+    *predictor = skn_predictor_slot_acquire(&slot, error);
+    return *predictor ? skn_predictor_best(*predictor, points, K, got,
+                                           got_score, error)
+                      : error->status;
 }
 
 /* The model whose answers these are; 2: of neither. */
@@ -55,6 +54,14 @@ model_of(uint32_t first, uint32_t count, const uint32_t *got,
     return model;
 }
 
+static bool
+is_named_by(const skn_predictor_t *predictor, unsigned model, uint32_t got)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%s %u", names[model], got);
+    return strcmp(skn_predictor_label(predictor, got), name) == 0;
+}
+
 /* Call `turn` of a thread. False: it has a wrong answer, or none. */
 static bool
 call(uint32_t thread, uint32_t turn)
@@ -62,18 +69,23 @@ call(uint32_t thread, uint32_t turn)
     uint32_t got[3 * K], first = (turn * 5 + thread) % (POINTS - 3);
     uint32_t count = 1 + turn % 3;
     float got_score[3 * K];
+    skn_predictor_t *predictor = NULL;
     skn_error_t error = { 0 };
     skn_points_t points = { count, offset, feature + first * 2,
                             value + first * 2 };
     skn_status_t status =
-        thread % 2
-            ? skn_batcher_best(batcher, &points, K, got, got_score, &error)
-            : ask_acquired(&points, got, got_score, &error);
+        thread % 2 ? skn_batcher_best(batcher, &points, K, got, got_score,
+                                      &predictor, &error)
+                   : ask_acquired(&points, got, got_score, &predictor, &error);
     unsigned model =
         status == SKN_OK ? model_of(first, count, got, got_score) : 2;
+    if (model < 2 && !is_named_by(predictor, model, *got))
+        model = 2;
+    skn_predictor_close(&predictor);
     if (model == 2)
         (void)fprintf(stderr, "thread %u: %s\n", thread,
-                      status == SKN_OK ? "answers of no model" : error.text);
+                      status == SKN_OK ? "answers and names of no model"
+                                       : error.text);
     else
         (void)atomic_fetch_add(&answered[model], 1);
     return model < 2;
@@ -125,7 +137,8 @@ prepare(const trained_fixture_t fixtures[2])
 int
 main(void)
 {
-    trained_fixture_t fixtures[2] = { { .seed = 1 }, { .seed = 2 } };
+    trained_fixture_t fixtures[2] = { { .seed = 1, .names = names[0] },
+                                      { .seed = 2, .names = names[1] } };
     pthread_t threads[THREADS];
     uint32_t number[THREADS], started = 0, failures = 0;
     trained_make(&fixtures[0]);

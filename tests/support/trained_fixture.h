@@ -23,6 +23,7 @@ typedef struct trained_fixture {
     /* set before */
     bool dense, one_vs_all, half, raw; /* half: output in bf16; raw: no l2 */
     uint32_t seed;                     /* of the weights; 0: another one */
+    const char *names;                 /* label 3 is "NAMES 3"; NULL: none */
     /* made */
     char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 8];
     uint32_t layers, units[3];
@@ -135,6 +136,20 @@ trained_config(const trained_fixture_t *fixture, char *text, size_t bytes)
         fixture->half ? "bf16" : "f32");
 }
 
+static inline void
+trained_name_labels(const trained_fixture_t *fixture)
+{
+    char path[sizeof(fixture->path) + 8];
+    if (!fixture->names)
+        return;
+    (void)snprintf(path, sizeof(path), "%s/labels", fixture->path);
+    FILE *file = fopen(path, "w");
+    cr_assert(file);
+    for (uint32_t k = 0; k < TRAINED_LABELS; k++)
+        (void)fprintf(file, "%s %u\n", fixture->names, k);
+    cr_assert_eq(fclose(file), 0);
+}
+
 /* Writes the run folder fixture->path with a checkpoint of batch 1. */
 static inline void
 trained_make(trained_fixture_t *fixture)
@@ -166,6 +181,7 @@ trained_make(trained_fixture_t *fixture)
     cr_assert(run, "%s", error.text);
     trained_save(fixture, run, 1);
     skn_run_folder_close(&run);
+    trained_name_labels(fixture);
 }
 
 static inline void

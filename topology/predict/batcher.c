@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "topology/predict/batcher_internal.h"
-#include "topology/predict/points_clean.h"
+#include "topology/predict/predictor_internal.h"
 #include "transport/socket/process_mark.h"
 
 _Static_assert(SKN_BATCHER_POINTS_MAX == SKN_NETWORK_POINTS_MAX,
@@ -40,6 +40,7 @@ struct skn_predict_call {
     uint32_t k;
     uint32_t *label;
     float *score;
+    skn_predictor_t **predictor; /* the caller's; NULL: not wanted */
     skn_error_t *error;
     skn_predict_call_t *next;  /* of its batch */
     skn_predict_batch_t batch; /* of the leader: what it predicts */
@@ -82,20 +83,21 @@ skn_batcher_new(skn_predictor_slot_t *slot, uint32_t points, uint32_t wait_us,
 
 /* --- a batch, by its leader without the lock ------------------------------ */
 
-/* By the predictor of the moment. */
+/* One call by itself, by the predictor of the moment. */
 static skn_status_t
-best_now(skn_predictor_slot_t *slot, const skn_points_t *points, uint32_t k,
-         uint32_t *label, float *score, skn_error_t *error)
+predict_call(skn_predictor_slot_t *slot, const skn_predict_call_t *call)
 {
     skn_error_t own = { 0 };
-    if (!error)
-        error = &own;
+    skn_error_t *error = call->error ? call->error : &own;
     skn_predictor_t *predictor = skn_predictor_slot_acquire(slot, error);
     if (!predictor)
         return error->status;
-    skn_status_t status =
-        skn_predictor_best(predictor, points, k, label, score, error);
-    skn_predictor_close(&predictor);
+    skn_status_t status = skn_predictor_best(predictor, call->points, call->k,
+                                             call->label, call->score, error);
+    if (status == SKN_OK && call->predictor)
+        *call->predictor = predictor;
+    else
+        skn_predictor_close(&predictor);
     return status;
 }
 
@@ -146,11 +148,12 @@ gather(joined_t *joined, const skn_predict_batch_t *batch)
     return true;
 }
 
-/* Copies the answers to the calls. One with a point that was refused, whose
- * score is NaN, has none: by itself it gets the sentence with its own number of
- * the point. */
+/* Copies the answers of `predictor` to the calls. One with a point that was
+ * refused, whose score is NaN, has none: by itself it gets the sentence with
+ * its own number of the point. */
 static void
-scatter(const joined_t *joined, const skn_predict_batch_t *batch)
+scatter(const joined_t *joined, const skn_predict_batch_t *batch,
+        skn_predictor_t *predictor)
 {
     const uint32_t *label = joined->label;
     const float *score = joined->score;
@@ -163,6 +166,8 @@ scatter(const joined_t *joined, const skn_predict_batch_t *batch)
             label += joined->k;
             score += joined->k;
         }
+        if (call->is_answered && call->predictor)
+            *call->predictor = skn_predictor_share(predictor);
     }
 }
 
@@ -172,20 +177,21 @@ predict(skn_predictor_slot_t *slot, skn_predict_call_t *leader)
     const skn_predict_batch_t *batch = &leader->batch;
     joined_t joined;
     if (!leader->next && batch->first == leader) {
-        leader->status = best_now(slot, leader->points, leader->k,
-                                  leader->label, leader->score, leader->error);
+        leader->status = predict_call(slot, leader);
         leader->is_answered = true;
         return;
     }
-    if (!gather(&joined, batch))
-        return;
-    skn_points_t points = { batch->point_count, joined.offset, joined.feature,
-                            joined.value };
-    skn_status_t status =
-        best_now(slot, &points, joined.k, joined.label, joined.score, NULL);
-    if (status == SKN_OK || status == SKN_BAD_DATA)
-        scatter(&joined, batch);
-    free(joined.offset);
+    skn_predictor_t *predictor = skn_predictor_slot_acquire(slot, NULL);
+    if (predictor && gather(&joined, batch)) {
+        skn_points_t points = { batch->point_count, joined.offset,
+                                joined.feature, joined.value };
+        skn_status_t status = skn_predictor_best(
+            predictor, &points, joined.k, joined.label, joined.score, NULL);
+        if (status == SKN_OK || status == SKN_BAD_DATA)
+            scatter(&joined, batch, predictor);
+        free(joined.offset);
+    }
+    skn_predictor_close(&predictor);
 }
 
 /* --- the calls --------------------------------------------------------------
@@ -336,8 +342,11 @@ can_join(const skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
 
 skn_status_t
 skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
-                 uint32_t *label, float *score, skn_error_t *error)
+                 uint32_t *label, float *score, skn_predictor_t **predictor,
+                 skn_error_t *error)
 {
+    if (predictor)
+        *predictor = NULL;
     if (!batcher)
         return skn_fail(error, SKN_USAGE,
                         "skn_batcher_best: the batcher is NULL");
@@ -345,9 +354,12 @@ skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
                           error) != SKN_OK)
         return SKN_USAGE;
     skn_predictor_slot_t *slot = batcher->slot;
-    skn_predict_call_t call = {
-        .points = points, .k = k, .label = label, .score = score, .error = error
-    };
+    skn_predict_call_t call = { .points = points,
+                                .k = k,
+                                .label = label,
+                                .score = score,
+                                .predictor = predictor,
+                                .error = error };
     if (can_join(batcher, points, k, label, score)) {
         (void)pthread_mutex_lock(&batcher->lock);
         bool leads = join(batcher, &call);
@@ -363,8 +375,7 @@ skn_batcher_best(skn_batcher_t *batcher, const skn_points_t *points, uint32_t k,
         leave(batcher);
         (void)pthread_mutex_unlock(&batcher->lock);
     }
-    return call.is_answered ? call.status
-                            : best_now(slot, points, k, label, score, error);
+    return call.is_answered ? call.status : predict_call(slot, &call);
 }
 
 void

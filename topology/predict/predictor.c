@@ -138,6 +138,14 @@ skn_predictor_open(const char *path, skn_error_t *error)
     return predictor;
 }
 
+skn_predictor_t *
+skn_predictor_share(skn_predictor_t *predictor)
+{
+    (void)atomic_fetch_add_explicit(&predictor->references, 1,
+                                    memory_order_relaxed);
+    return predictor;
+}
+
 void
 skn_predictor_close(skn_predictor_t **predictor)
 {

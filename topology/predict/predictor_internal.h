@@ -26,10 +26,13 @@ struct skn_predictor {
     skn_names_t *names; /* of the labels; NULL: none */
     bool strict;        /* skn_predictor_strict */
     /* One for the host that opened it or the slot that it is in, and one for
-     * each skn_predictor_slot_acquire. */
+     * each skn_predictor_share. */
     atomic_uint references;
     skn_predictor_kept_t *kept;
 };
+
+/* Adds a reference, beside one that the caller has, and returns `predictor`. */
+skn_predictor_t *skn_predictor_share(skn_predictor_t *predictor);
 
 /* How the run's files are opened: as in training, with the model's sizes. */
 skn_data_t skn_predictor_data(const skn_predictor_t *predictor);

@@ -66,8 +66,7 @@ skn_predictor_slot_acquire(skn_predictor_slot_t *slot, skn_error_t *error)
     take_lock();
     skn_predictor_t *current = slot->current;
     if (current)
-        (void)atomic_fetch_add_explicit(&current->references, 1,
-                                        memory_order_relaxed);
+        (void)skn_predictor_share(current);
     give_lock();
     if (!current)
         (void)skn_fail(error, SKN_UNAVAILABLE, "the slot has no predictor");

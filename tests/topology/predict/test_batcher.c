@@ -33,6 +33,7 @@ set_up(void)
 {
     oracle_random_t random = { 11 };
     skn_error_t error = { 0 };
+    fixture.names = "first";
     trained_make(&fixture);
     skn_predictor_t *predictor = skn_predictor_open(fixture.path, &error);
     cr_assert(predictor, "%s", error.text);
@@ -74,7 +75,9 @@ make_batcher(uint32_t points, bool is_held)
 typedef struct ask {
     uint32_t first, count, k; /* points of the table above */
     float *value;             /* NULL: those of the table */
+    bool is_nameless;         /* does not ask which model answers */
     skn_status_t status;      /* of the answer */
+    char name[32];            /* of its first label */
     skn_error_t error;
     uint32_t label[8 * K_MAX];
     float score[8 * K_MAX];
@@ -90,8 +93,16 @@ ask(void *argument)
         offsets[i] = offset[own->first + i] - begin;
     skn_points_t points = { own->count, offsets, feature + begin,
                             own->value ? own->value : value + begin };
-    own->status = skn_batcher_best(batcher, &points, own->k, own->label,
-                                   own->score, &own->error);
+    skn_predictor_t *predictor = argument; /* is overwritten */
+    own->status =
+        skn_batcher_best(batcher, &points, own->k, own->label, own->score,
+                         own->is_nameless ? NULL : &predictor, &own->error);
+    if (own->is_nameless)
+        return NULL;
+    cr_expect_eq(predictor != NULL, own->status == SKN_OK);
+    (void)snprintf(own->name, sizeof(own->name), "%s",
+                   skn_predictor_label(predictor, own->label[0]));
+    skn_predictor_close(&predictor);
     return NULL;
 }
 
@@ -130,11 +141,21 @@ expect_point(const ask_t *own, uint32_t i)
 }
 
 static void
+expect_name(const ask_t *own, const char *names)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%s %u", names, own->label[0]);
+    cr_expect_str_eq(own->name, name);
+}
+
+static void
 expect_answer(const ask_t *own)
 {
     cr_expect_eq(own->status, SKN_OK, "%s", own->error.text);
     for (uint32_t i = 0; i < own->count; i++)
         expect_point(own, i);
+    if (!own->is_nameless)
+        expect_name(own, fixture.names);
 }
 
 /* --- joined calls ------------------------------------------------------- */
@@ -145,7 +166,10 @@ expect_joined(const uint32_t *k, uint32_t calls)
     static ask_t asks[CALLS_MAX];
     uint32_t points = 0;
     for (uint32_t c = 0; c < calls; c++) {
-        asks[c] = (ask_t){ .first = c * 5, .count = 1 + c % 3, .k = k[c % 4] };
+        asks[c] = (ask_t){ .first = c * 5,
+                           .count = 1 + c % 3,
+                           .k = k[c % 4],
+                           .is_nameless = c % 5 == 1 };
         points += asks[c].count;
     }
     make_batcher(points, true);
@@ -288,6 +312,56 @@ Test(batcher, a_call_as_large_as_a_batch_is_not_joined, .init = set_up,
     batcher->call_count--;
 }
 
+/* --- reloads ------------------------------------------------------------ */
+
+static void
+store_second(const trained_fixture_t *second)
+{
+    skn_predictor_t *predictor = skn_predictor_open(second->path, NULL);
+    cr_assert_eq(skn_predictor_slot_store(&slot, &predictor, NULL), SKN_OK);
+}
+
+Test(batcher, names_are_those_of_the_model_that_answered, .init = set_up,
+     .fini = tear_down)
+{
+    static ask_t waits = { .first = 6, .count = 2, .k = 5 },
+                 filler = { .first = 9, .count = 2, .k = 5 };
+    trained_fixture_t second = { .seed = 5, .names = "second" };
+    trained_make(&second);
+    make_batcher(4, true);
+    begin(&waits);
+    until_waiting(2);
+    store_second(&second);
+    (void)ask(&filler);
+    end(&waits);
+    expect_name(&waits, "second");
+    expect_name(&filler, "second");
+    batcher->call_count--;
+    trained_remove(&second);
+}
+
+Test(batcher, a_model_lives_until_the_caller_has_its_names, .init = set_up,
+     .fini = tear_down)
+{
+    ask_t own = { .first = 6, .k = 5 };
+    trained_fixture_t second = { .seed = 5, .names = "second" };
+    trained_make(&second);
+    make_batcher(4, false);
+    for (size_t count = 3; count <= 4; count++) { /* 4 are not joined */
+        skn_predictor_t *predictor = NULL;
+        skn_points_t points = { count, offset, feature, value };
+        cr_assert_eq(skn_batcher_best(batcher, &points, own.k, own.label,
+                                      own.score, &predictor, NULL),
+                     SKN_OK);
+        store_second(&second);
+        (void)snprintf(own.name, sizeof(own.name), "%s",
+                       skn_predictor_label(predictor, own.label[0]));
+        expect_name(&own, count == 3 ? "first" : "second");
+        skn_predictor_close(&predictor);
+    }
+    trained_remove(&second);
+}
+
 /* --- calls that are refused --------------------------------------------- */
 
 Test(batcher, points_that_are_refused_spoil_no_other_call, .init = set_up,
@@ -308,6 +382,7 @@ Test(batcher, points_that_are_refused_spoil_no_other_call, .init = set_up,
     expect_answer(&good);
     expect_answer(&filler);
     cr_expect_eq(mixed.status, SKN_BAD_DATA);
+    cr_expect_str_empty(mixed.name);
     cr_expect(strstr(mixed.error.text, "point 1: the value of feature"), "%s",
               mixed.error.text);
     cr_expect_neq(mixed.label[0], UINT32_MAX, "its other point is ranked");
@@ -358,11 +433,11 @@ Test(batcher, wrong_calls_are_refused_as_by_the_predictor, .init = set_up,
     make_batcher(8, true); /* a call that joined would never return */
     for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
         skn_error_t got = { 0 }, want = { 0 };
-        cr_expect_eq(skn_batcher_best(batcher, calls[c].points, calls[c].k,
-                                      calls[c].label, calls[c].score, &got),
-                     skn_predictor_best(slot.current, calls[c].points,
-                                        calls[c].k, calls[c].label,
-                                        calls[c].score, &want));
+        cr_expect_eq(
+            skn_batcher_best(batcher, calls[c].points, calls[c].k,
+                             calls[c].label, calls[c].score, NULL, &got),
+            skn_predictor_best(slot.current, calls[c].points, calls[c].k,
+                               calls[c].label, calls[c].score, &want));
         cr_expect_str_eq(got.text, want.text, "call %zu", c);
     }
     batcher->call_count--;

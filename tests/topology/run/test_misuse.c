@@ -429,8 +429,9 @@ batch_with_nothing(void)
            !skn_predictor_slot_acquire(&slot, NULL) &&
            !skn_batcher_new(NULL, 1, 1, &error) && is_usage(error.status) &&
            !skn_batcher_new(&slot, 0, 0, NULL) &&
-           is_usage(skn_batcher_best(NULL, &points, 1, label, score, &error)) &&
-           skn_batcher_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE;
+           is_usage(skn_batcher_best(NULL, &points, 1, label, score, &none,
+                                     &error)) &&
+           skn_batcher_best(NULL, NULL, 0, NULL, NULL, NULL, NULL) == SKN_USAGE;
 }
 
 static bool

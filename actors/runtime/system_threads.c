@@ -138,13 +138,16 @@ skn_system_start_threads(skn_system_t *system, skn_error_t *error)
     uint32_t helpers = actors / ACTORS_PER_HELPER;
     int code = 0;
     helpers = helpers < HELPERS_MAX ? helpers : HELPERS_MAX;
+    skn_start_lock();
     skn_status_t status = make_threads(system, error);
     uint32_t granted =
         status == SKN_OK ? skn_threads_try(wanted + helpers, &code) : 0;
-    if (granted < wanted) {
+    if (granted < wanted)
         unmake_threads(system);
-    } else {
+    else
         start_all(system, granted - wanted);
+    skn_start_unlock();
+    if (granted >= wanted) {
         system->thread_count = actors;
         code = skn_watchdog_start(system->watchdog);
         if (code == 0 && system->links)

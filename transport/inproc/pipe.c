@@ -92,9 +92,8 @@ static atomic_uint socket_count;
  * in a ring has 7,000. */
 #define SOCKETS_MAX 16384
 
-/* Held for reading from the end of a place until a socket has its descriptor,
- * and for writing by those who look for places: they would take it. */
-static pthread_rwlock_t places_lock = PTHREAD_RWLOCK_INITIALIZER;
+/* What one thread has found free, it uses before another looks. */
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The process exits without having ended its topologies. CZMQ then waits 200 ms
  * and closes the pipes of the threads, which must not touch them any more: they
@@ -163,7 +162,7 @@ context_of_process(void)
         if (most > zmq_ctx_get(context, ZMQ_MAX_SOCKETS))
             (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, most);
         atomic_store(&socket_count, 0);
-        (void)pthread_rwlock_init(&places_lock, NULL);
+        (void)pthread_mutex_init(&start_lock, NULL);
         atomic_store(&process, skn_process_mark());
     }
     (void)pthread_mutex_unlock(&lock);
@@ -215,34 +214,29 @@ keep_places(int *places, int count, skn_error_t *error)
     int kept = 0;
     if (count_sockets((uint32_t)count, error) != SKN_OK)
         return SKN_NO_MEMORY;
-    (void)pthread_rwlock_wrlock(&places_lock);
     while (kept < count && (places[kept] = eventfd(0, EFD_CLOEXEC)) >= 0)
         kept++;
-    int code = errno;
-    (void)pthread_rwlock_unlock(&places_lock);
     if (kept == count)
         return SKN_OK;
+    skn_status_t status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
+                                        "cannot create a ZeroMQ socket");
     while (kept > 0)
         (void)close(places[--kept]);
     atomic_fetch_sub(&socket_count, (uint32_t)count);
-    return skn_fail_code(error, SKN_NO_MEMORY, code, NULL,
-                         "cannot create a ZeroMQ socket");
+    return status;
 }
 
-/* Leaves the places to sockets that the caller opens before it calls
- * places_are_taken. */
-static void
-leave_places(const int *places, int count)
+void
+skn_start_lock(void)
 {
-    (void)pthread_rwlock_rdlock(&places_lock);
-    for (int k = 0; k < count; k++)
-        (void)close(places[k]);
+    (void)context_of_process(); /* a child of fork() gets a lock of its own */
+    (void)pthread_mutex_lock(&start_lock);
 }
 
-static void
-places_are_taken(void)
+void
+skn_start_unlock(void)
 {
-    (void)pthread_rwlock_unlock(&places_lock);
+    (void)pthread_mutex_unlock(&start_lock);
 }
 
 /* The only place where sockets get their options. */
@@ -250,11 +244,15 @@ static zsock_t *
 socket_open(int type, skn_error_t *error)
 {
     int place;
-    if (keep_places(&place, 1, error) != SKN_OK)
+    zsock_t *zsock = NULL;
+    skn_start_lock();
+    if (keep_places(&place, 1, error) == SKN_OK) {
+        (void)close(place);
+        zsock = zsock_new(type);
+    }
+    skn_start_unlock();
+    if (!zsock)
         return NULL;
-    leave_places(&place, 1);
-    zsock_t *zsock = zsock_new(type);
-    places_are_taken();
     zsock_set_unbounded(zsock);
     zsock_set_linger(zsock, 0);
     return zsock;
@@ -616,9 +614,9 @@ skn_thread_begin(skn_thread_t *thread)
 {
     sigset_t before;
     skn_thread_mask(&before);
-    leave_places(thread->places, 2);
+    for (int k = 0; k < 2; k++)
+        (void)close(thread->places[k]);
     thread->zactor = zactor_new(thread_main, thread);
-    places_are_taken();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

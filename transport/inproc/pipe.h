@@ -83,6 +83,12 @@ skn_status_t skn_outlet_put(skn_outlet_t *outlet, const skn_parcel_t *parcel,
 
 typedef struct skn_thread skn_thread_t;
 
+/* Between these, no other thread opens inboxes and outlets or is between them:
+ * what skn_threads_try and skn_thread_new find is there for skn_thread_begin,
+ * which other threads may call meanwhile. */
+void skn_start_lock(void);
+void skn_start_unlock(void);
+
 /* Starts `count` threads that do nothing, all of which exist at one moment, and
  * ends them: the system then most likely grants that many. Returns how many it
  * granted, and sets *code to the errno of the first refusal, or 0. */

@@ -4,6 +4,7 @@
 #include <czmq.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -500,6 +501,51 @@ Test(pipe, a_socket_that_the_library_does_not_allow_is_refused)
     inboxes[0] = skn_inbox_open("inproc://again", &error);
     cr_expect(inboxes[0]);
     skn_inbox_close(&inboxes[0]);
+}
+
+static atomic_bool has_ended;
+
+static void *
+open_often(void *argument)
+{
+    skn_error_t own = { 0 };
+    (void)argument;
+    while (!atomic_load(&has_ended)) {
+        skn_inbox_t *inbox = skn_inbox_open("inproc://often", &own);
+        skn_inbox_close(&inbox);
+    }
+    return NULL;
+}
+
+/* There are too few descriptors for all of them: CZMQ would end the process. */
+Test(pipe, a_start_keeps_its_descriptors_from_other_threads)
+{
+    pthread_t others[2];
+    struct rlimit limit;
+    cr_assert_eq(skn_pipes_reserve(1, &error), SKN_OK);
+    skn_inbox_t *inbox = skn_inbox_open("inproc://first", &error);
+    cr_assert(inbox, "%s", error.text);
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    int next = eventfd(0, EFD_CLOEXEC);
+    struct rlimit low = { (rlim_t)next + 4, limit.rlim_max };
+    (void)close(next);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (int k = 0; k < 2; k++)
+        cr_assert_eq(pthread_create(&others[k], NULL, open_often, NULL), 0);
+    for (uint64_t k = 0; k < 3000; k++) {
+        worker_t worker = { 0 };
+        skn_start_lock();
+        skn_thread_t *thread = skn_thread_new(add_up, &worker, &error);
+        if (thread)
+            skn_thread_begin(thread);
+        skn_start_unlock();
+        skn_thread_end(&thread);
+    }
+    atomic_store(&has_ended, true);
+    for (int k = 0; k < 2; k++)
+        cr_assert_eq(pthread_join(others[k], NULL), 0);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    skn_inbox_close(&inbox);
 }
 
 /* The system puts them on the stack of each thread. */

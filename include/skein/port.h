@@ -42,9 +42,9 @@ SKN_API skn_port_t *skn_topology_port(skn_topology_t *topology,
  * the port's pipes or the run have ended; level triggered. Of a port that only
  * sends it is readable after a stop until a call has said so
  * (SKN_UNAVAILABLE), and from the run's end on. It may be readable for nothing:
- * then skn_port_take, or the next send of a port that only sends, returns
- * SKN_BUSY. One thread waits for it: a credit that
- * another thread uses is news for nobody else. -1 if `port` is NULL. */
+ * then skn_port_take returns SKN_BUSY; if the port only sends, its next send
+ * shows whether there is credit. One thread waits for it: a credit that another
+ * thread uses is news for nobody else. -1 if `port` is NULL. */
 SKN_API int skn_port_fd(const skn_port_t *port);
 
 /* As skn_actor_message: a message to fill and to post, from the port's pool. */

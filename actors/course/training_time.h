@@ -2,7 +2,7 @@
  * training: those of evaluations are left out, and those of earlier processes
  * of the run added.
  *
- * Clock messages bring the totals of the process. Not checked: that they grow.
+ * Clock messages bring the totals. Not checked: that they grow.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COURSE_TRAINING_TIME_H
 #define ACTORS_COURSE_TRAINING_TIME_H
@@ -12,7 +12,7 @@
 #include "actors/course/progress.h"
 #include "skein/actor.h"
 
-/* The totals of a clock message, counted from the start of the process. */
+/* The totals of a clock message. */
 typedef struct skn_time_count {
     uint64_t wall_ns, cpu_ns;
     uint64_t sent_bytes, received_bytes; /* between nodes */
@@ -30,8 +30,8 @@ typedef struct skn_training_time {
  * brought. */
 void skn_training_time_init(skn_training_time_t *time,
                             const skn_progress_t *progress);
-/* Training begins at this clock. CPU time counts from the start of the
- * process. */
+/* Training begins at this clock. CPU time counts from where clocks begin:
+ * reading the data is a part of it. */
 void skn_training_time_start(skn_training_time_t *time,
                              const skn_clock_t *clock);
 /* Sets the totals of `progress` to those at this clock. */

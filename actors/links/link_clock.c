@@ -19,7 +19,7 @@ used_here(const skn_links_t *links)
 {
     skn_usage_t usage;
     used_t used;
-    skn_usage_now(&usage);
+    skn_system_usage(links->system, &usage);
     used.cpu_ns = usage.cpu_ns;
     used.rss_bytes = usage.rss_bytes;
     skn_links_bytes(links, &used.sent_bytes, &used.received_bytes);

@@ -21,14 +21,20 @@ resident_bytes(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void
-skn_usage_now(skn_usage_t *usage)
+uint64_t
+skn_usage_cpu_ns(void)
 {
     struct rusage used = { 0 };
     (void)getrusage(RUSAGE_SELF, &used);
-    usage->cpu_ns =
-        (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
-        (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) *
+               1000000000u +
+           (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+}
+
+void
+skn_usage_now(skn_usage_t *usage)
+{
+    usage->cpu_ns = skn_usage_cpu_ns();
     usage->rss_bytes = resident_bytes();
 }
 

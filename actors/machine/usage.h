@@ -14,6 +14,7 @@ typedef struct skn_usage {
 
 /* Any thread. Values that the system does not report are 0. */
 void skn_usage_now(skn_usage_t *usage);
+uint64_t skn_usage_cpu_ns(void);
 
 /* Gets the CPU time of the calling thread, and how long it was ready to run but
  * had no core. Values that the system does not report are left unchanged. */

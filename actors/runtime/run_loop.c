@@ -307,7 +307,7 @@ answer_clocks(skn_actor_t *actor)
         skn_usage_t usage;
         if (!goes_on(actor) || actor->unsent > 0)
             return;
-        skn_usage_now(&usage);
+        skn_system_usage(actor->system, &usage);
         actor->now_ns = skn_monotonic_ns();
         skn_clock_t clock = { actor->clock_tags[0],
                               actor->now_ns,

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "actors/machine/usage.h"
 #include "actors/runtime/figures.h"
 #include "actors/runtime/wiring.h"
 #include "skein/topology.h"
@@ -50,6 +51,10 @@ bool skn_system_stops(const skn_system_t *system);
 /* When links to other nodes last carried more than clocks and credit, by the
  * monotonic clock; 0: never. Any thread. */
 uint64_t skn_system_carried_ns(const skn_system_t *system);
+/* The CPU time that the process has used for the system, and its memory. Other
+ * work of the process counts, too, from the creation of the system on. Any
+ * thread. */
+void skn_system_usage(const skn_system_t *system, skn_usage_t *usage);
 /* Same as skn_topology_busy_ns. Any thread. */
 uint64_t skn_system_busy_ns(const skn_system_t *system);
 /* The port `name` of this node; NULL and a filled `error`. */

@@ -322,6 +322,7 @@ skn_system_new(const skn_wiring_t *wiring, const skn_start_options_t *options,
     system->wake_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (options)
         system->options = *options;
+    system->cpu_begin_ns = skn_usage_cpu_ns() - system->options.prepare_cpu_ns;
     if (system->options.patience_ms > 0)
         system->patience_ns = (uint64_t)system->options.patience_ms * 1000000u;
     skn_status_t status = allocate(system, error);

@@ -60,6 +60,7 @@ struct skn_system {
     skn_event_t *first_event, **last_event;
     FILE *trace_file; /* NULL: not traced */
     uint64_t begin_ns, end_ns;
+    uint64_t cpu_begin_ns; /* CPU time of the process where clocks begin */
 };
 
 /* Destroys inboxes, actors, edges and outlets, after the threads were joined.

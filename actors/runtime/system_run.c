@@ -512,6 +512,13 @@ skn_system_busy_ns(const skn_system_t *system)
     return most_ns;
 }
 
+void
+skn_system_usage(const skn_system_t *system, skn_usage_t *usage)
+{
+    skn_usage_now(usage);
+    usage->cpu_ns -= system->cpu_begin_ns;
+}
+
 static void
 write_trace(skn_system_t *system)
 {

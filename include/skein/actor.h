@@ -284,8 +284,9 @@ SKN_API void skn_actor_rest(skn_actor_t *actor);
  * end. */
 SKN_API void skn_actor_finish(skn_actor_t *actor);
 
-/* Requests a `skn_clock` message from the runtime, which arrives in the
- * inbox. */
+/* Requests a `skn_clock` message from the runtime, which arrives in the inbox.
+ * CPU time counts from skn_topology_start of each node, prepare_cpu_ns
+ * included. */
 SKN_API skn_status_t skn_actor_ask_clock(skn_actor_t *actor, uint64_t tag,
                                          skn_error_t *error);
 #define SKN_FIELDS_clock(F, M)                                                 \

@@ -85,6 +85,8 @@ typedef struct skn_start_options {
     bool report;      /* measure what the machine gives the run, too, for
                        * skn_topology_report */
     uint64_t prepare_ns; /* that the host took before the start, for the same */
+    uint64_t prepare_cpu_ns; /* CPU time that the host used before the start:
+                              * clocks (skn_clock_t) begin with it */
     /* Gets the events that arrive while skn_topology_start waits for actors and
      * other nodes, one line of JSON each, on its thread; they are then not
      * returned by skn_topology_event. NULL: they are. */

@@ -155,6 +155,26 @@ find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
                : status;
 }
 
+/* The folder holds another run than the one to begin or continue: that is
+ * replaced only if it has saved nothing. */
+static skn_status_t
+refuse_other(skn_model_run_t *run, const skn_model_run_options_t *options,
+             skn_error_t *error)
+{
+    char found[SKN_RUN_ID_BYTES];
+    memcpy(found, run->resume.run_id, sizeof(found));
+    skn_resume_fini(&run->resume);
+    memset(&run->resume, 0, sizeof(run->resume));
+    skn_status_t status = skn_resume_refuse(options->run_path, error);
+    if (status != SKN_CANNOT_CREATE)
+        return status;
+    (void)skn_fail(error, status, "%.200s holds run %s, not %s",
+                   options->run_path, found, options->run_id);
+    return skn_fail_hint(error, status,
+                         "give that run_id to continue it, or choose another "
+                         "folder");
+}
+
 static skn_status_t
 find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
          skn_error_t *error)
@@ -181,12 +201,8 @@ find_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     status = find_old_run(run, options, error);
     if (status != SKN_OK || !run->resume.has_run)
         return status;
-    /* We died over the folder of another run: it is refused again. */
-    if (!is_resume && strcmp(run->resume.run_id, options->run_id) != 0) {
-        skn_resume_fini(&run->resume);
-        memset(&run->resume, 0, sizeof(run->resume));
-        return SKN_OK;
-    }
+    if (!is_resume && strcmp(run->resume.run_id, options->run_id) != 0)
+        return refuse_other(run, options, error);
     memcpy(options->run_id, run->resume.run_id, SKN_RUN_ID_BYTES);
     return SKN_OK;
 }

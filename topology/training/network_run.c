@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "actors/machine/usage.h"
 #include "formats/checkpoint/salvage.h"
 #include "topology/run/shortfall.h"
 #include "topology/training/load_report.h"
@@ -242,6 +243,7 @@ start_options(skn_training_t *training, const skn_network_run_t *network,
         .patience_ms = how->warn_after_ms,
         .report = how->report,
         .prepare_ns = network->prepare_ns,
+        .prepare_cpu_ns = skn_usage_cpu_ns() - training->cpu_begin_ns,
         .on_event = pass_on,
         .on_event_host = training,
     };
@@ -362,6 +364,7 @@ run_topology(following_t *following, skn_network_run_t *network,
     skn_training_set_phase(training, SKN_TRAINING_TRAINS);
     follow(following);
     status = skn_topology_wait(topology, error);
+    training->cpu_begin_ns = skn_usage_cpu_ns(); /* of the next network */
     network->is_done = following->is_done;
     network->is_stopped =
         status == SKN_OK && !following->is_done && skn_topology_stops(topology);

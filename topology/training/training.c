@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "actors/machine/usage.h"
 #include "formats/text/abi.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
@@ -217,6 +218,7 @@ thread_main(void *argument)
 {
     skn_training_t *training = argument;
     skn_error_t error = { 0 };
+    training->cpu_begin_ns = skn_usage_cpu_ns();
     skn_status_t status = plan(training, &error);
     if (status == SKN_OK && atomic_load(&training->stop)) {
         training->was_stopped = true;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "actors/machine/usage.h"
 #include "formats/text/json_text.h"
 #include "skein/training.h"
 #include "transport/socket/clock.h"
@@ -18,18 +17,9 @@ typedef struct watch {
     const skn_trial_order_t *order;
     skn_trial_t *trial;
     skn_training_t *training;
-    double begun_cpu_s; /* CPU time of this process, before the trial */
-    bool is_ended;      /* it was told to end */
+    bool is_ended; /* it was told to end */
     char line[SKN_EVENT_BYTES_MAX];
 } watch_t;
-
-static double
-process_cpu_s(void)
-{
-    skn_usage_t usage;
-    skn_usage_now(&usage);
-    return (double)usage.cpu_ns * 1e-9;
-}
 
 static void
 take_event(watch_t *watch)
@@ -43,9 +33,7 @@ take_event(watch_t *watch)
     if (strcmp(name, "epoch") == 0 && score) {
         trial->score = json_number_value(score);
     } else if (strcmp(name, "done") == 0) {
-        double cpu_s =
-            skn_json_number(event, "cpu_seconds") - watch->begun_cpu_s;
-        trial->cpu_s = round(cpu_s * 1e3) / 1e3; /* as events have it */
+        trial->cpu_s = skn_json_number(event, "cpu_seconds");
         trial->train_s = skn_json_number(event, "seconds");
         trial->end = isnan(trial->score) ? SKN_TRIAL_FAILED : SKN_TRIAL_DONE;
     }
@@ -137,7 +125,6 @@ skn_trial_run(const skn_trial_order_t *order, skn_trial_t *trial,
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a trial");
     watch->order = order;
     watch->trial = trial;
-    watch->begun_cpu_s = process_cpu_s();
     skn_status_t status = train(watch, &trial->error);
     if (status == SKN_OK && trial->end == SKN_TRIAL_FAILED)
         (void)skn_fail(&trial->error, SKN_INTERNAL, "it ended without a score");

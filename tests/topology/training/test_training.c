@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "actors/machine/usage.h"
 #include "formats/text/json_text.h"
 #include "skein/config.h"
 #include "skein/predictor.h"
@@ -372,6 +373,31 @@ Test(training, the_same_run_in_the_same_folder_continues)
     }
 }
 
+/* The folder is as it was, and no event comes before the refusal. */
+Test(training, another_run_in_the_same_folder_is_refused)
+{
+    char want[2 * TEMP_FOLDER_BYTES + 160];
+    skn_training_options_t options = options_of(NULL, 0);
+    options.path = run;
+    options.run_id = "0123456789abcdef0123456789abcdef";
+    skn_training_t *training = made(config, &options);
+    cr_assert_eq(run_to_end(&training), SKN_OK, "%s", error.text);
+    options.run_id = "1123456789abcdef0123456789abcdef";
+    training = made(config, &options);
+    cr_expect_eq(run_to_end(&training), SKN_CANNOT_CREATE);
+    (void)snprintf(want, sizeof(want),
+                   "%s holds run 0123456789abcdef0123456789abcdef, not "
+                   "1123456789abcdef0123456789abcdef",
+                   run);
+    cr_expect_str_eq(error.text, want);
+    cr_expect_str_eq(error.hint, "give that run_id to continue it, or choose "
+                                 "another folder");
+    cr_expect_eq(told("\"event\":"), 1, "%s", events);
+    options.run_id = "0123456789abcdef0123456789abcdef";
+    training = made(config, &options);
+    cr_expect_eq(run_to_end(&training), SKN_OK, "%s", error.text);
+}
+
 Test(training, a_training_that_is_broken_off_saves_nothing)
 {
     skn_training_options_t options = options_of(endless, 3);
@@ -558,6 +584,70 @@ Test(training, networks_and_a_ranker_are_joined)
     training = made(config, &options);
     cr_expect_eq(run_to_end(&training), SKN_OK, "%s", error.text);
     cr_expect_eq(told("\"event\":\"done\""), 1, "%s", events);
+}
+
+static double
+used_cpu_s(void)
+{
+    return (double)skn_usage_cpu_ns() * 1e-9;
+}
+
+/* Work of the host before the training is not the training's. */
+static double
+burn(void)
+{
+    double begin_s = used_cpu_s(), now_s = begin_s;
+    while (now_s < begin_s + 0.5)
+        now_s = used_cpu_s();
+    return now_s;
+}
+
+/* Trains to the end; the `cpu_seconds` of the last `done`. */
+static double
+trained_cpu_s(const char *const *overrides, size_t count, bool resume)
+{
+    char sha256[80], cpu_s[32];
+    train(overrides, count, resume, sha256);
+    member_of("done", "cpu_seconds", cpu_s, sizeof(cpu_s));
+    return atof(cpu_s);
+}
+
+Test(training, cpu_seconds_are_those_since_its_start)
+{
+    char path[TEMP_FOLDER_BYTES + 32];
+    const char *const sets[][2] = { { "train.epochs=2", "train.ensemble=1" },
+                                    { path, two[0] } };
+    (void)snprintf(path, sizeof(path), "checkpoint.path=%s/pair", folder);
+    for (size_t k = 0; k < 2; k++) {
+        double before_s = burn();
+        double cpu_s = trained_cpu_s(sets[k], 2, false);
+        cr_expect_leq(cpu_s, used_cpu_s() - before_s + 0.002);
+        cr_expect_gt(cpu_s, 0);
+    }
+}
+
+Test(training, cpu_seconds_of_a_resume_add_up)
+{
+    char batch[32], limit[64];
+    const char *const some[] = { endless[0], endless[1], endless[2], limit };
+    skn_training_options_t options = options_of(endless, 3);
+    options.progress_ms = 1;
+    double before_s = burn();
+    skn_training_t *training = made(config, &options);
+    cr_assert_eq(skn_training_start(training, &error), SKN_OK);
+    cr_assert(read_to(training, "progress"));
+    skn_training_stop(training);
+    cr_expect_not(read_to(training, "none"));
+    cr_expect_eq(skn_training_wait(training, &error), SKN_OK);
+    skn_training_destroy(&training);
+    double used_s = used_cpu_s() - before_s;
+    member_of("stopped", "batch", batch, sizeof(batch));
+    (void)snprintf(limit, sizeof(limit), "train.max_batches=%llu",
+                   strtoull(batch, NULL, 10) + 20);
+    before_s = burn();
+    double cpu_s = trained_cpu_s(some, 4, true);
+    used_s += used_cpu_s() - before_s;
+    cr_expect_leq(cpu_s, used_s + 0.002);
 }
 
 Test(training, networks_are_continued_after_a_stop)

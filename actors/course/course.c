@@ -54,11 +54,11 @@ typedef struct course {
     bool at_marker;   /* the window is empty, results are outstanding */
     bool training, is_evaluating, saving; /* waiting for an answer to this */
     bool restoring, is_prediction;
-    bool must_resave; /* the checkpoint we began from must be written again */
-    bool hands_over;  /* then stop, so that serving members may leave */
-    bool halting;     /* the span was asked to end where it is */
-    uint32_t saves;   /* requests of the host that a checkpoint has met */
-    uint32_t answers; /* those among them that no event has named yet */
+    bool must_resave;  /* the checkpoint we began from must be written again */
+    bool hands_over;   /* then stop, so that serving members may leave */
+    bool halting;      /* the span was asked to end where it is */
+    uint32_t saves;    /* requests of the host that need no other checkpoint */
+    uint32_t answered; /* those among them that an event has counted */
     bool saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
@@ -153,7 +153,6 @@ save(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_progress_t *progress = &course->progress;
     assert(!course->saving && !course->training);
     skn_throughput_pause(&course->throughput);
-    course->answers += skn_actor_saves_wanted(actor) - course->saves;
     course->saves = skn_actor_saves_wanted(actor);
     course->saving = skn_actor_set_saving(actor, true);
     skn_throughput_rest(&course->throughput, skn_actor_time_ns(actor));
@@ -229,6 +228,8 @@ begin_after_restore(skn_actor_t *actor, course_t *course, skn_error_t *error)
     return save(actor, course, error);
 }
 
+/* It answers requests that came while it was written, too: nothing was trained
+ * meanwhile. */
 static skn_status_t
 tell_checkpoint(skn_actor_t *actor, course_t *course, const skn_saved_t *saved,
                 skn_error_t *error)
@@ -240,10 +241,12 @@ tell_checkpoint(skn_actor_t *actor, course_t *course, const skn_saved_t *saved,
         &text, ",\"batch\":%llu,\"busy_s\":%.3f",
         (unsigned long long)saved->batch,
         skn_throughput_busy_s(&course->throughput, skn_actor_time_ns(actor)));
-    if (course->answers > 0)
-        skn_json_text_add(&text, ",\"answers\":%u", course->answers);
+    course->saves = skn_actor_saves_wanted(actor);
+    if (course->saves != course->answered)
+        skn_json_text_add(&text, ",\"answers\":%u",
+                          course->saves - course->answered);
     skn_json_text_add(&text, "}");
-    course->answers = 0;
+    course->answered = course->saves;
     return tell(actor, &text, error);
 }
 

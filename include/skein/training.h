@@ -123,10 +123,13 @@ SKN_API size_t skn_training_event_bytes(skn_training_t *training);
  * the run if that is near (`stop_s`), otherwise at one that is made for it. The
  * checkpoint is that of a run that was stopped there, and the rest of the run
  * has the bits of one that was resumed there. Its event `checkpoint` has its
- * folder, and in `answers` the number of calls that it answers; a checkpoint
- * that was due has no such member. Does nothing while no network is trained,
- * and on other nodes than the first. From any thread, and safe in a signal
- * handler, until destroy. */
+ * folder, and in `answers` the number of calls that it answers: all that are
+ * open, also those from before the start, or between two networks. A checkpoint
+ * that answers none has no such member. A call that is open at the last event
+ * `done` or `stopped` came after the last checkpoint, and needs no other; if
+ * the training fails or is broken off, open calls have no answer. Does nothing
+ * on other nodes than the first. From any thread, and safe in a signal handler,
+ * until destroy. */
 SKN_API void skn_training_save(skn_training_t *training);
 
 /* Asks the training to save and end soon; `resume` then continues it. While it

@@ -11,6 +11,7 @@
 
 #include "actors/machine/usage.h"
 #include "formats/checkpoint/salvage.h"
+#include "skein/event.h"
 #include "topology/run/shortfall.h"
 #include "topology/training/load_report.h"
 #include "topology/training/training_events.h"
@@ -277,11 +278,22 @@ has_room(skn_training_t *training)
            skn_line_queue_count(&training->task.queue) < SKN_EVENTS_MAX;
 }
 
+/* Notes what the training has to know of an event. */
+static void
+note_event(following_t *following)
+{
+    double answers = 0;
+    if (skn_event_is(following->line, "done"))
+        following->is_done = true;
+    else if (skn_event_is(following->line, "checkpoint") &&
+             skn_event_number(following->line, "answers", &answers))
+        following->training->saves_answered += (uint32_t)answers;
+}
+
 /* Passes all events on until the last actor has left. */
 static void
 follow(following_t *following)
 {
-    static const char done[] = "{\"event\":\"done\"";
     skn_training_t *training = following->training;
     skn_topology_t *topology = following->topology;
     skn_status_t status = SKN_OK;
@@ -293,8 +305,7 @@ follow(following_t *following)
                                             sizeof(following->line), NULL)
                        : SKN_BUSY;
         if (status == SKN_OK) {
-            if (strncmp(following->line, done, strlen(done)) == 0)
-                following->is_done = true;
+            note_event(following);
             skn_line_queue_put(&training->task.queue, following->line);
         } else if (status == SKN_BUSY) {
             struct pollfd polled[2] = {
@@ -400,7 +411,7 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
         return skn_fail(error, SKN_NO_MEMORY, "no memory for events");
     following->training = training;
     following->topology = network->run.topology;
-    following->saves = atomic_load(&training->saves);
+    following->saves = training->saves_answered;
     skn_load_report_init(&following->load, training->options.elastic);
     announce(training, network, resumes);
     skn_status_t status = run_topology(following, network, error);

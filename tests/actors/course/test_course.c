@@ -28,6 +28,8 @@ static struct {
     uint64_t stop_at; /* the host stops the run in the span of this batch */
     skn_go_t stopped_span;
     uint64_t save_at;   /* the host requests a checkpoint in that span */
+    size_t save_late;   /* and this often while the first one is written */
+    bool save_fails;    /* which then fails */
     uint64_t halted_at; /* batches trained when told to halt */
     uint32_t halts;
     double changed[SPANS_MAX]; /* of span k, of a square of 100 */
@@ -121,8 +123,10 @@ save(skn_actor_t *actor, const skn_save_t *save, skn_error_t *error)
     (void)snprintf(path, sizeof(path), "runs/\"x\"/%u", (unsigned)save->batch);
     if (save->hash)
         (void)snprintf(sha256, sizeof(sha256), "%064x", (unsigned)save->batch);
+    for (size_t late = k == 0 ? seen.save_late : 0; late > 0; late--)
+        skn_topology_save(probe.topology);
     skn_saved_t saved = { .batch = save->batch,
-                          .path = path,
+                          .path = k == 0 && seen.save_fails ? "" : path,
                           .weights_sha256 = sha256 };
     return skn_actor_send(actor, &skn_saved_schema, &saved, error);
 }
@@ -493,6 +497,48 @@ Test(course, a_request_for_a_checkpoint_is_met_by_one_that_is_due)
     probe_run_well();
     cr_expect_eq(seen.save_count, 3);
     cr_expect_eq(seen.halts, 0);
+}
+
+/* The answers of the checkpoints: `first` and `second`; 0: no member. */
+static void
+expect_answers(double first, double second)
+{
+    const double want[] = { first, second };
+    for (size_t k = 0; k < 2; k++) {
+        json_t *checkpoint = event("checkpoint", k);
+        cr_expect_eq(json_number_value(json_object_get(checkpoint, "answers")),
+                     want[k]);
+        json_decref(checkpoint);
+    }
+}
+
+Test(course, a_checkpoint_answers_what_was_requested_while_it_is_written)
+{
+    seen.save_at = 3;
+    seen.save_late = 2;
+    probe_option("every_epochs", "1");
+    probe_run_well();
+    cr_expect_eq(seen.save_count, 3);
+    expect_answers(3, 0);
+}
+
+Test(course, the_last_checkpoint_answers_what_was_requested_while_it_is_written)
+{
+    seen.save_late = 1;
+    probe_option("epochs", "1");
+    probe_run_well();
+    cr_expect_eq(seen.save_count, 1);
+    cr_expect_eq(probe_told("\"answers\":1"), 1);
+}
+
+Test(course, requests_that_a_failed_checkpoint_left_are_answered_by_the_next)
+{
+    seen.save_at = 3;
+    seen.save_fails = true;
+    probe_option("every_epochs", "1");
+    probe_run_well();
+    cr_expect_eq(seen.save_count, 3);
+    expect_answers(1, 0);
 }
 
 Test(course, metadata_holds_progress_and_history)

@@ -1,6 +1,6 @@
 /* test_training.c - tests trainings through their public functions: a config
- * from text or file to the end, stops, resumes, checkpoints on demand, several
- * networks, and what a host may do wrong.
+ * from text or file to the end, stops, resumes, several networks, and what a
+ * host may do wrong.
  *
  * Covers topology/training/ensemble.c, topology/training/network_run.c,
  * topology/training/training_events.c, topology/training/training_state.c,
@@ -13,167 +13,13 @@
 #include <unistd.h>
 
 #include "actors/machine/usage.h"
-#include "formats/text/json_text.h"
-#include "skein/config.h"
 #include "skein/predictor.h"
-#include "skein/training.h"
 #include "tests/support/settle.h"
-#include "tests/support/temp_folder.h"
-#include "topology/host/host.h"
+#include "tests/topology/training/training_host.h"
 
-#define EVENTS_BYTES (1 << 20)
 #define CYCLES 200
 
-static char folder[TEMP_FOLDER_BYTES], name[TEMP_FOLDER_BYTES + 16];
-static char run[TEMP_FOLDER_BYTES + 16];
-static char events[EVENTS_BYTES]; /* of the last training, one a line */
-static skn_error_t error;
-
-/* 120 points, 20 features, 30 labels; the label follows from the features. */
-static void
-set_up(void)
-{
-    temp_folder_make(folder);
-    (void)snprintf(name, sizeof(name), "%s/t.yaml", folder);
-    (void)snprintf(run, sizeof(run), "%s/run", folder);
-    char path[TEMP_FOLDER_BYTES + 16];
-    (void)snprintf(path, sizeof(path), "%s/t.txt", folder);
-    FILE *file = fopen(path, "w");
-    cr_assert(file);
-    (void)fprintf(file, "120 20 30\n");
-    for (unsigned k = 0; k < 120; k++)
-        (void)fprintf(file, "%u %u:1 %u:0.5\n", k * 7 % 30, k * 7 % 30 % 19,
-                      19u);
-    cr_assert_eq(fclose(file), 0);
-}
-
-static void
-tear_down(void)
-{
-    temp_folder_remove(folder);
-}
-
 TestSuite(training, .init = set_up, .fini = tear_down, .timeout = 120);
-
-static const char config[] =
-    "skein: 1\n"
-    "data: { train: t.txt, test: t.txt, cache: none }\n"
-    "model:\n"
-    "  layers:\n"
-    "    - { name: hidden, units: 8, shards: 2, dropout: 0 }\n"
-    "    - { name: output, shards: 2, sampler: { kind: exact } }\n"
-    "train: { epochs: 3, batch_rows: 8, optimizer: { rate: 0.01 },\n"
-    "         schedule: { kind: constant } }\n"
-    "checkpoint: { path: run, keep: 100 }\n";
-
-/* A run that lasts until it is stopped. */
-static const char *const endless[] = { "train.epochs=1000000",
-                                       "train.evaluate.every_epochs=0",
-                                       "checkpoint.every_epochs=0" };
-
-static skn_training_options_t
-options_of(const char *const *overrides, size_t count)
-{
-    return (skn_training_options_t){
-        .struct_bytes = sizeof(skn_training_options_t),
-        .overrides = overrides,
-        .override_count = (uint32_t)count,
-        .no_binding = true,
-    };
-}
-
-static skn_training_t *
-made(const char *yaml, const skn_training_options_t *options)
-{
-    skn_training_t *training = skn_training_new(yaml, name, options, &error);
-    cr_assert(training, "%s", error.text);
-    return training;
-}
-
-/* Reads events to one that begins with {"event":"NAME"; false: there is none.
- * It is the last one in `events`. */
-static bool
-read_to(skn_training_t *training, const char *event)
-{
-    static char line[SKN_EVENT_BYTES_MAX];
-    char begin[64];
-    (void)snprintf(begin, sizeof(begin), "{\"event\":\"%s\"", event);
-    while (skn_training_event(training, -1, line, sizeof(line), &error) ==
-           SKN_OK) {
-        size_t used = strlen(events), bytes = strlen(line);
-        cr_assert_lt(used + bytes + 2, sizeof(events));
-        (void)snprintf(events + used, sizeof(events) - used, "%s\n", line);
-        if (strncmp(line, begin, strlen(begin)) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* How often `events` has the words. */
-static unsigned
-told(const char *words)
-{
-    unsigned count = 0;
-    for (const char *at = events; (at = strstr(at, words)); at++)
-        count++;
-    return count;
-}
-
-/* The text of a member in the last event of that name. */
-static void
-member_of(const char *event, const char *key, char *text, size_t bytes)
-{
-    char copy[EVENTS_BYTES], *rest = NULL;
-    (void)snprintf(copy, sizeof(copy), "%s", events);
-    text[0] = '\0';
-    for (char *line = strtok_r(copy, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        json_t *object = skn_json_read(line);
-        cr_assert(object, "%s", line);
-        const json_t *value = json_object_get(object, key);
-        if (strcmp(skn_json_word(object, "event"), event) == 0 && value) {
-            char *written = skn_json_write(value, JSON_ENCODE_ANY);
-            (void)snprintf(text, bytes, "%s", written);
-            free(written);
-        }
-        json_decref(object);
-    }
-}
-
-static skn_training_info_t
-info_of(const skn_training_t *training)
-{
-    skn_training_info_t info = { .struct_bytes = sizeof(info) };
-    cr_assert_eq(skn_training_info(training, &info, &error), SKN_OK);
-    return info;
-}
-
-/* Starts it, reads all events, and ends it; returns its status. */
-static skn_status_t
-run_to_end(skn_training_t **training)
-{
-    events[0] = '\0';
-    skn_status_t status = skn_training_start(*training, &error);
-    if (status == SKN_OK) {
-        cr_expect_not(read_to(*training, "none"));
-        status = skn_training_wait(*training, &error);
-    }
-    skn_training_destroy(training);
-    cr_expect_null(*training);
-    return status;
-}
-
-/* Trains `config` with overrides to its end; its hash of weights. */
-static void
-train(const char *const *overrides, size_t count, bool resume, char sha256[80])
-{
-    skn_training_options_t options = options_of(overrides, count);
-    options.resume = resume;
-    skn_training_t *training = made(config, &options);
-    cr_assert_eq(run_to_end(&training), SKN_OK, "%s", error.text);
-    member_of("done", "weights_sha256", sha256, 80);
-    cr_assert_eq(strlen(sha256), 66, "%s", events);
-}
 
 /* --- from a config to its model ------------------------------------------ */
 
@@ -413,153 +259,7 @@ Test(training, a_training_that_is_broken_off_saves_nothing)
     skn_training_destroy(&training);
 }
 
-/* --- checkpoints on demand ----------------------------------------------- */
-
-Test(training, a_checkpoint_on_demand_does_not_end_the_run)
-{
-    skn_training_options_t options = options_of(endless, 3);
-    char first[32], second[32], answers[8];
-    options.progress_ms = 1;
-    skn_training_t *training = made(config, &options);
-    skn_training_save(training); /* nothing is trained yet */
-    cr_assert_eq(skn_training_start(training, &error), SKN_OK);
-    cr_assert(read_to(training, "progress"));
-    skn_training_save(training);
-    cr_assert(read_to(training, "checkpoint"));
-    member_of("checkpoint", "batch", first, sizeof(first));
-    skn_training_save(training);
-    cr_assert(read_to(training, "checkpoint"));
-    member_of("checkpoint", "batch", second, sizeof(second));
-    member_of("checkpoint", "answers", answers, sizeof(answers));
-    cr_expect_str_eq(answers, "1");
-    cr_expect_lt(strtoull(first, NULL, 10), strtoull(second, NULL, 10));
-    cr_expect_eq(told("\"event\":\"checkpoint\""), 2);
-    skn_training_destroy(&training);
-}
-
-/* Replaces the first `from` of the text; the caller frees the result. */
-static char *
-replaced(const char *text, const char *from, const char *to)
-{
-    char *result = NULL;
-    const char *at = strstr(text, from);
-    cr_assert(at, "no '%s' in %s", from, text);
-    cr_assert_geq(asprintf(&result, "%.*s%s%s", (int)(at - text), text, to,
-                           at + strlen(from)),
-                  0);
-    return result;
-}
-
-/* Copies the run as a checkpoint has left it, without what is being written
- * (.tmp-...) and may be gone in a moment. */
-static void
-copy_run(const char *to)
-{
-    char command[4 * TEMP_FOLDER_BYTES];
-    (void)snprintf(command, sizeof(command), "mkdir %s && cp -r %s/* %s", to,
-                   run, to);
-    cr_assert_eq(system(command), 0);
-}
-
-/* The topology of a config; the caller frees it. */
-static char *
-planned(const skn_config_options_t *options)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    skn_config_t *planned = skn_config_new(config, name, options, &error);
-    cr_assert(planned, "%s", error.text);
-    cr_assert_eq(skn_config_plan(planned, &error), SKN_OK, "%s", error.text);
-    FILE *file = open_memstream(&text, &bytes);
-    cr_assert_eq(skn_config_print(planned, SKN_CONFIG_TOPOLOGY, file, &error),
-                 SKN_OK);
-    cr_assert_eq(fclose(file), 0);
-    skn_config_destroy(&planned);
-    return text;
-}
-
-/* Runs the plan of a config, but for the actor that leads it: it reports its
- * progress, and ends a span at once where a checkpoint is wanted. Copies the
- * run when it is saved. */
-static void
-save_between_markers(const char *plan, const char *copy, char sha256[80])
-{
-    static char line[SKN_EVENT_BYTES_MAX];
-    char *hasty = replaced(plan, "patience_s: 2", "patience_s: 0");
-    char *text = replaced(hasty, "progress_ms: 0", "progress_ms: 1");
-    skn_topology_t *topology = skn_topology_new(text, NULL, NULL, &error);
-    skn_start_options_t start = SKN_START_OPTIONS(SKN_SET(no_binding, true));
-    bool wanted = false, copied = false;
-    cr_assert(topology, "%s", error.text);
-    cr_assert_eq(skn_topology_start(topology, &start, &error), SKN_OK);
-    while (skn_topology_event(topology, -1, line, sizeof(line), &error) ==
-           SKN_OK) {
-        if (strstr(line, "\"event\":\"done\"")) /* others may follow it */
-            (void)snprintf(events, sizeof(events), "%s\n", line);
-        if (!wanted && strstr(line, "\"progress\""))
-            skn_topology_save(topology);
-        wanted = wanted || strstr(line, "\"progress\"");
-        if (!copied && strstr(line, "\"checkpoint\"")) {
-            copy_run(copy);
-            copied = true;
-        }
-    }
-    cr_assert(copied);
-    member_of("done", "weights_sha256", sha256, 80);
-    cr_expect_eq(skn_topology_wait(topology, &error), SKN_OK);
-    skn_topology_destroy(&topology);
-    free(hasty);
-    free(text);
-}
-
-/* The window runs empty where the run is saved, and the index of a sampler is
- * built anew there: the rest of the run is the same from its checkpoint. */
-static void
-expect_same_from_checkpoint(const char *window, const char *sampler)
-{
-    const char *const some[] = { "train.epochs=1",
-                                 "train.batch_rows=1",
-                                 "train.max_batches=100",
-                                 "checkpoint.every_epochs=0",
-                                 window,
-                                 sampler };
-    char path[TEMP_FOLDER_BYTES + 16], saved[80], resumed[80];
-    (void)snprintf(path, sizeof(path), "%s/copy", folder);
-    skn_training_options_t options = options_of(some, 6);
-    const skn_config_options_t how = { .struct_bytes = sizeof(how),
-                                       .overrides = some,
-                                       .override_count = 6 };
-    char *plan = planned(&how);
-    save_between_markers(plan, path, saved);
-    free(plan);
-    cr_assert_eq(strlen(saved), 66);
-    options.resume = true;
-    options.path = path;
-    skn_training_t *training = made(config, &options);
-    cr_assert_eq(run_to_end(&training), SKN_OK, "%s", error.text);
-    member_of("done", "weights_sha256", resumed, sizeof(resumed));
-    cr_expect_str_eq(saved, resumed, "%s, %s", window, sampler);
-    temp_folder_remove(path);
-    temp_folder_remove(run);
-}
-
-Test(training, the_rest_of_a_run_is_that_from_its_checkpoint)
-{
-    static const char hashed[] = "model.layers.output.sampler={ kind: simhash, "
-                                 "rows: 6, uniform_rows: 1, "
-                                 "refresh_batches: 10 }";
-    static const char drawn[] =
-        "model.layers.output.sampler={ kind: uniform, rows: 6 }";
-    for (int turn = 0; turn < 3; turn++) {
-        expect_same_from_checkpoint("train.window=1", hashed);
-        expect_same_from_checkpoint("train.window=4", hashed);
-        expect_same_from_checkpoint("train.window=4", drawn);
-    }
-}
-
 /* --- several networks ---------------------------------------------------- */
-
-static const char *const two[] = { "train.ensemble=2", "train.ranker_trees=1" };
 
 Test(training, networks_and_a_ranker_are_joined)
 {
@@ -609,7 +309,7 @@ trained_cpu_s(const char *const *overrides, size_t count, bool resume)
     char sha256[80], cpu_s[32];
     train(overrides, count, resume, sha256);
     member_of("done", "cpu_seconds", cpu_s, sizeof(cpu_s));
-    return atof(cpu_s);
+    return skn_text_real(cpu_s, NULL);
 }
 
 Test(training, cpu_seconds_are_those_since_its_start)

@@ -13,8 +13,8 @@
 
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
-#include "actors/course/progress.h"
 #include "actors/course/markers.h"
+#include "actors/course/progress.h"
 #include "actors/course/throughput.h"
 #include "actors/course/training_time.h"
 #include "actors/protocol/settings.h"

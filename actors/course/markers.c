@@ -1,4 +1,5 @@
-/* markers.c - the batches at which a run has markers, and what is due at each.
+/* markers.c - computes the batches at which a run has markers, and what is due
+ * at each; it sends no messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/course/markers.h"
 

@@ -1,4 +1,5 @@
-/* markers.h - the batches at which a run has markers, and what is due at each.
+/* markers.h - computes the batches at which a run has markers, and what is due
+ * at each; it sends no messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COURSE_MARKERS_H
 #define ACTORS_COURSE_MARKERS_H
@@ -16,17 +17,17 @@ typedef struct skn_markers {
 /* The marker after batch `first`: the end of an epoch or of the run, or a
  * checkpoint, whichever is first. */
 uint64_t skn_markers_next(const skn_markers_t *markers, uint64_t first);
-/* The number of epochs that have batches below `batch`. */
+/* The number of epochs that the batches below `batch` belong to. */
 uint64_t skn_markers_epochs_begun(const skn_markers_t *markers, uint64_t batch);
-/* Whether the batches below `batch` contain an epoch more than `epochs`. The
- * last one may be short. */
+/* Whether the batches below `batch` complete an epoch after the first `epochs`.
+ * The last epoch of a run may be short. */
 bool skn_markers_epoch_is_whole(const skn_markers_t *markers, uint64_t batch,
                                 uint64_t epochs);
 /* Whether an evaluation is due after `epoch` epochs, at `batch`. */
 bool skn_markers_evaluates(const skn_markers_t *markers, uint64_t batch,
                            uint64_t epoch);
-/* Whether a checkpoint is due at `batch`, where epoch number `epoch` has ended;
- * 0: none has. */
+/* Whether a checkpoint is due at `batch`, where `epoch` epochs have ended;
+ * 0: no epoch ends there. */
 bool skn_markers_saves(const skn_markers_t *markers, uint64_t batch,
                        uint64_t epoch);
 

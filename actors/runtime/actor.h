@@ -139,8 +139,8 @@ struct skn_actor {
     /* Parcels that wait to be handled, as many as the senders have credit for;
      * `answers` are those of peer pipes. */
     skn_queue_t work, answers;
-    skn_dropped_t dropped;        /* messages handled in this pass */
-    atomic_bool was_told_to_read; /* an order READ waits */
+    skn_payload_returns_t returns; /* of messages handled in this pass */
+    atomic_bool was_told_to_read;  /* an order READ waits */
     struct skn_port *port; /* NULL: it has a thread, or is on another node */
     skn_outlet_t *host;
     int wake_descriptor; /* eventfd of the host: written after each parcel */

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "actors/runtime/sender.h"
 #include "actors/runtime/system_internal.h"
@@ -20,10 +19,12 @@
 /* A pipe with at least this much credit works with one less. `credit` is 2
  * window + 1 in planned topologies, of which 2 window - 1 messages are used. */
 #define KEPT_CREDIT_MIN 4
-/* More than planned topologies have. */
-#define LARGE_CREDIT 64
+/* A pipe with at least this much credit returns it in quarters: more than pipes
+ * of planned topologies have. */
+#define QUARTERED_CREDIT_MIN 64
 
-/* The messages come back with the credit for them, to be used again. */
+/* The handled messages return to their pool, so that their memory is there when
+ * the sender may use the credit. */
 static skn_status_t
 give_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
 {
@@ -32,27 +33,28 @@ give_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
                             .number = edge->owed };
     assert(edge->owed > 0 && edge->owed <= edge->credit);
     edge->owed = 0;
-    skn_payload_drop_now(&actor->dropped);
+    skn_payload_return_all(&actor->returns);
     return skn_outlet_put(edge->back, &credit, error);
 }
 
-/* How many messages a pipe returns credit for at once: half of its credit; or a
- * quarter if that is much and they do not wait for each other, so that a sender
- * which has to wake up finds more to do before the receiver runs out of it. */
+/* The number of handled messages at which their credit returns: half of the
+ * pipe's credit, or a quarter if the credit is large and messages do not wait
+ * for each other. Then a sender that has to wake up can send more before the
+ * receiver runs out of work (docs/decisions/0031-czmq-pipelines.md). */
 static uint32_t
-portion(const skn_in_edge_t *edge)
+returned_at_once(const skn_in_edge_t *edge)
 {
-    bool is_quarter = edge->credit >= LARGE_CREDIT &&
+    bool is_quarter = edge->credit >= QUARTERED_CREDIT_MIN &&
                       !skn_collect_waits(edge->pipe->wired->collect);
     return is_quarter ? edge->credit / 4 : (edge->credit + 1) / 2;
 }
 
-/* One message of `edge` has been handled. Credit returns in portions, and most
- * of the rest when the actor runs out of work. */
+/* One message of `edge` has been handled. Its credit returns with that of
+ * others, at the latest when the actor runs out of work, except kept_credit. */
 static skn_status_t
 owe_credit(skn_actor_t *actor, skn_in_edge_t *edge, skn_error_t *error)
 {
-    if (++edge->owed < portion(edge))
+    if (++edge->owed < returned_at_once(edge))
         return SKN_OK;
     return give_credit(actor, edge, error);
 }
@@ -181,7 +183,7 @@ handle_set(skn_actor_t *actor, skn_in_pipe_t *pipe, skn_part_set_t *set,
                        error);
     pipe->done[pipe->done_count++ % pipe->set_count] = set->key;
     for (uint32_t k = 0; k < pipe->sender_count; k++) {
-        skn_payload_drop_soon(&actor->dropped, set->part[k]);
+        skn_payload_drop_into(&actor->returns, set->part[k]);
         set->part[k] = NULL;
         if (status == SKN_OK)
             status = owe_credit(actor, &actor->in_edges[pipe->first_slot + k],
@@ -349,7 +351,7 @@ take_message(skn_actor_t *actor, const skn_parcel_t *parcel, skn_error_t *error)
     status = skn_actor_handle(
         actor, pipe->handler, pipe,
         pipe->wired->collect == SKN_COLLECT_PARTS ? &part : message, error);
-    skn_payload_drop_soon(&actor->dropped, message);
+    skn_payload_drop_into(&actor->returns, message);
     if (status != SKN_OK)
         skn_sender_add(actor, edge, error);
     return status == SKN_OK ? owe_credit(actor, edge, error) : status;
@@ -477,7 +479,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
     }
-    skn_payload_drop_now(&actor->dropped);
+    skn_payload_return_all(&actor->returns);
     return taken == PASS_PARCELS_MAX || queue->count > 0;
 }
 

@@ -5,7 +5,6 @@
  * until the outboxes are empty again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "actors/runtime/actor.h"

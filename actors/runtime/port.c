@@ -40,7 +40,7 @@ struct skn_port {
     bool is_stopped;        /* finished because the run was asked to stop */
     bool has_told;          /* the host knows that it sends no more */
     bool is_watching;       /* the descriptor is readable when the inbox is */
-    uint32_t process;       /* that made it, a skn_process_mark */
+    uint32_t process;       /* skn_process_mark of the process that made it */
     bool was_empty;      /* the inbox, behind the message that was taken last */
     bool is_unbound;     /* credit returns when a message arrives */
     uint32_t paid_count; /* the first of `arrived`, whose credit was

@@ -60,6 +60,22 @@ static const struct {
     [SKN_OPTION_CHOICE] = { "a choice", "skn_actor_option_text" },
 };
 
+/* The number of option `name` in a kind's table, or of the table's end. Nearly
+ * always `name` is the very string of the table, so pointers are compared
+ * first. */
+static size_t
+find_option(const skn_option_t *options, const char *name)
+{
+    size_t k = 0;
+    while (options[k].name && options[k].name != name)
+        k++;
+    if (options[k].name)
+        return k;
+    for (k = 0; options[k].name && strcmp(options[k].name, name) != 0;)
+        k++;
+    return k;
+}
+
 /* The value of option `name`, for the function that reads values of `type`; a
  * value of zeros and "" if the kind has no such option. */
 static const skn_value_t *
@@ -68,19 +84,13 @@ value_of(const skn_actor_t *actor, const char *name, skn_option_type_t type)
     static const skn_value_t none = { .text = "" };
     const char *reader = option_types[type].reader;
     const skn_option_t *option = actor ? actor->kind->options : NULL;
-    size_t k = 0;
     if (!actor)
         return &none;
     if (!name) {
         skn_actor_misuse(actor, reader, "without an option's name");
         return &none;
     }
-    /* A kind mostly asks with the very string of its table. */
-    while (option && option[k].name && option[k].name != name)
-        k++;
-    for (k = option && option[k].name ? k : 0;
-         option && option[k].name && strcmp(option[k].name, name) != 0; k++)
-        ;
+    size_t k = option ? find_option(option, name) : 0;
     if (!option || !option[k].name) {
         skn_actor_misuse(actor, reader,
                          "for option '%s', which the kind does not have", name);

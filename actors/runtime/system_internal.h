@@ -67,10 +67,12 @@ struct skn_system {
  * Drops messages that no actor took. */
 void skn_system_unbuild(skn_system_t *system);
 
-/* system_threads.c: starts the threads; reports whether an actor's state
- * outlives its thread, for a salvage. */
+/* system_threads.c: starts the threads of the actors, the watchdog and the
+ * links; none if it fails. */
 skn_status_t skn_system_start_threads(skn_system_t *system, skn_error_t *error);
-bool skn_system_keeps(const skn_actor_t *actor);
+/* system_threads.c: whether the actor's state outlives its thread, for a
+ * salvage. */
+bool skn_system_keeps_state(const skn_actor_t *actor);
 /* system_run.c: reports that the calling thread, one of the system's, only has
  * to return. Wakes the host. */
 void skn_system_leave(skn_system_t *system);

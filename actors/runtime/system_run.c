@@ -1,7 +1,7 @@
 /* system_run.c - the host's side of a run: readiness, events, the end.
  *
- * This file owns: the host's inbox and the end of the threads. These are
- * started in system_threads.c, and the pipes are made in system_build.c.
+ * This file owns: the host's inbox and the end of the threads. They are started
+ * in system_threads.c, and the pipes are made in system_build.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/runtime/system.h"
 
@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "actors/runtime/link_driver.h"
@@ -602,7 +601,7 @@ skn_system_cut(skn_system_t *system, struct skn_salvage_writer *writer,
     for (uint32_t k = 0; k < system->actor_count && status == SKN_OK; k++) {
         skn_actor_t *actor = &system->actors[k];
         /* A failed actor may have stopped in the middle of a row. */
-        if (!actor->here || !skn_system_keeps(actor) ||
+        if (!actor->here || !skn_system_keeps_state(actor) ||
             actor->phase == SKN_PHASE_FAILED)
             continue;
         skn_place_enter(&actor->place, SKN_PLACE_CUT, NULL, skn_monotonic_ns());
@@ -625,7 +624,7 @@ close_kept(skn_system_t *system)
         if (!system->actors[k].here || system->actors[k].port)
             continue;
         left--;
-        if (skn_system_keeps(&system->actors[k]))
+        if (skn_system_keeps_state(&system->actors[k]))
             skn_actor_close(&system->actors[k]);
     }
 }

@@ -1,7 +1,7 @@
-/* system_threads.c - starts the threads of a system's actors.
+/* system_threads.c - starts the threads of a system, several at once.
  *
- * This file owns: what an actor's thread does around the actor's loop, and how
- * many threads are started at once.
+ * This file owns: the helpers that start threads, and what an actor's thread
+ * does before and after the run loop. The end of threads is in system_run.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "actors/runtime/watchdog.h"
 #include "transport/socket/thread_start.h"
 
-/* Threads that help to start those of the actors: a start waits for a sign of
- * the new thread, and takes half as long if two or three are under way. Few
- * actors need no help. */
+/* Threads that help to start those of the actors. A start waits for a sign of
+ * the new thread, so that several at once take less time
+ * (docs/decisions/0031-czmq-pipelines.md). Few actors need no help. */
 #define HELPERS_MAX 2u
 #define ACTORS_PER_HELPER 8u
 
 bool
-skn_system_keeps(const skn_actor_t *actor)
+skn_system_keeps_state(const skn_actor_t *actor)
 {
     return actor->system->options.keeps_state && actor->kind->salvage;
 }
@@ -68,20 +68,20 @@ thread_main(skn_inbox_t *orders, void *argument)
     skn_actor_run(actor);
     if (system->has_barrier)
         (void)pthread_barrier_wait(&system->left);
-    if (!skn_system_keeps(actor))
+    if (!skn_system_keeps_state(actor))
         skn_actor_close(actor);
     skn_crash_leave(&crash);
     skn_system_leave(system);
 }
 
-/* What the threads that start others share. */
+/* Shared by the threads that start others. */
 typedef struct starting {
     skn_system_t *system;
-    atomic_uint next; /* the actor that comes next */
+    atomic_uint next; /* number of the next actor whose thread is to start */
 } starting_t;
 
 static void *
-start_some(void *argument)
+start_next_ones(void *argument)
 {
     starting_t *starting = argument;
     skn_system_t *system = starting->system;
@@ -101,9 +101,10 @@ start_all(skn_system_t *system, uint32_t helpers)
     pthread_t helper[HELPERS_MAX];
     uint32_t helping = 0;
     while (helping < helpers &&
-           skn_thread_start(&helper[helping], NULL, start_some, &starting) == 0)
+           skn_thread_start(&helper[helping], NULL, start_next_ones,
+                            &starting) == 0)
         helping++;
-    (void)start_some(&starting);
+    (void)start_next_ones(&starting);
     while (helping > 0)
         (void)pthread_join(helper[--helping], NULL);
 }
@@ -123,7 +124,7 @@ make_threads(skn_system_t *system, skn_error_t *error)
 }
 
 static void
-unmake_threads(skn_system_t *system)
+end_threads(skn_system_t *system)
 {
     for (uint32_t k = 0; k < system->actor_count; k++)
         skn_thread_end(&system->threads[k]);
@@ -143,7 +144,7 @@ skn_system_start_threads(skn_system_t *system, skn_error_t *error)
     uint32_t granted =
         status == SKN_OK ? skn_threads_try(wanted + helpers, &code) : 0;
     if (granted < wanted)
-        unmake_threads(system);
+        end_threads(system);
     else
         start_all(system, granted - wanted);
     skn_start_unlock();

@@ -163,9 +163,12 @@ cli_json_string(const char *text, FILE *file)
     skn_text_escape(SKN_TEXT_JSON, text, file);
 }
 
-/* A hint of the library names a key: "set data.train=PATH". Here that is an
- * option: "give -o data.train=PATH". */
+/* Writes `hint` to `text`. A hint of the library names a key, as in "set
+ * data.train=PATH"; for a user of the command that is "give -o
+ * data.train=PATH". A replacement adds four letters to at least six, so that
+ * twice the bytes are enough. */
 #define HINT_BYTES (2 * SKN_ERROR_HINT_BYTES)
+
 static const char *
 with_options(const char *hint, char *text, size_t text_bytes)
 {

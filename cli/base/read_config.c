@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/base/read_config.h"
 
-#include <string.h>
-
 skn_config_t *
 cli_config_load(const cli_call_t *call, size_t operand,
                 skn_config_options_t how, skn_error_t *error)

@@ -86,8 +86,8 @@ int cli_report(const cli_call_t *call, const skn_error_t *error);
  * semicolon, the hint unless it is "". */
 void cli_print_sentence(const char *prefix, const char *message,
                         const char *hint);
-/* Prints an event of the library, whose hint may name a key, as the command
- * prints its own: with the option that gives the key. */
+/* Prints an event of the library. Where its hint names a key ("set K=V"), the
+ * line has the option that sets it ("give -o K=V"), as the command's own. */
 void cli_print_event(const char *line);
 /* Prints a warning: one line on standard error, and an event with --json,
  * except for verbs that print a document. */

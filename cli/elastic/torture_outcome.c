@@ -1,4 +1,4 @@
-/* torture_outcome.c - what a tortured run has come to, printed and judged.
+/* torture_outcome.c - prints and judges the result of `skein torture`.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli/elastic/torture_outcome.h"
 

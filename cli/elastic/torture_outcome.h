@@ -1,4 +1,4 @@
-/* torture_outcome.h - what a tortured run has come to, printed and judged.
+/* torture_outcome.h - prints and judges the result of `skein torture`.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_ELASTIC_TORTURE_OUTCOME_H
 #define CLI_ELASTIC_TORTURE_OUTCOME_H

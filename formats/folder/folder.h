@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fails with "PATH: WHAT: TEXT OF errno", or "PATH/NAME: ..." with a `name`, as
- * skn_fail_code(errno) does. */
+/* Fails as skn_fail_code does with errno, and the sentence "PATH: WHAT", or
+ * "PATH/NAME: WHAT" if there is a `name`. */
 skn_status_t skn_fail_errno(skn_error_t *error, skn_status_t otherwise,
                             const char *path, const char *name,
                             const char *what);

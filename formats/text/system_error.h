@@ -1,10 +1,9 @@
 /* system_error.h - turns an errno into a status, a sentence and its remedy.
  *
- * Whoever calls the system and fails reports it through this file, so that
- * running out of descriptors or memory is never taken for a fault of the file
- * that could not be opened. The functions are inline: the command has them,
- * too, which calls nothing of the library but what its headers declare. Any
- * thread.
+ * Code that reports a failed system call uses this file, so that a lack of
+ * descriptors or memory is never blamed on the file that could not be opened.
+ * The functions are inline because the command, which calls no function of the
+ * library that its public headers do not declare, needs them, too. Any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TEXT_SYSTEM_ERROR_H
 #define FORMATS_TEXT_SYSTEM_ERROR_H
@@ -15,8 +14,8 @@
 
 #include "skein/error.h"
 
-/* The status for `code` (an errno): no permission, no memory, or `otherwise`.
- */
+/* The status for `code`, an errno: SKN_NO_PERMISSION, SKN_NO_MEMORY or
+ * `otherwise`. */
 static inline skn_status_t
 skn_errno_status(int code, skn_status_t otherwise)
 {
@@ -25,7 +24,7 @@ skn_errno_status(int code, skn_status_t otherwise)
     case EPERM:
     case EROFS:
         return SKN_NO_PERMISSION;
-    case ENOMEM: /* a lack of resources here does not depend on the file */
+    case ENOMEM: /* the process lacks something, whatever the file */
     case EMFILE:
     case ENFILE:
         return SKN_NO_MEMORY;
@@ -34,8 +33,9 @@ skn_errno_status(int code, skn_status_t otherwise)
     }
 }
 
-/* The remedy for `code`. If it has none of its own: NULL for a lack of memory,
- * which the file does not cause, and `otherwise` (may be NULL) for the rest. */
+/* The remedy for `code`. A lack of memory has none (NULL), because the file is
+ * not its cause; other codes without a remedy of their own have `otherwise`,
+ * which may be NULL. */
 static inline const char *
 skn_errno_remedy(int code, const char *otherwise)
 {
@@ -58,8 +58,9 @@ skn_errno_remedy(int code, const char *otherwise)
     }
 }
 
-/* Fails with "SENTENCE: TEXT OF code", the status of skn_errno_status and the
- * remedy of skn_errno_remedy. */
+/* Fails with the text "SENTENCE: TEXT OF code", the status
+ * skn_errno_status(code, otherwise), and the hint skn_errno_remedy(code,
+ * remedy). `format` makes the sentence. `error` may be NULL. */
 __attribute__((format(printf, 5, 6))) static inline skn_status_t
 skn_fail_code(skn_error_t *error, skn_status_t otherwise, int code,
               const char *remedy, const char *format, ...)

@@ -22,7 +22,7 @@ struct skn_topology {
     skn_spec_t *spec;
     _Atomic(skn_system_t *) system; /* NULL before start */
     atomic_bool stopped, aborted;
-    atomic_uint process; /* runs the threads, a skn_process_mark; 0 before */
+    atomic_uint process; /* skn_process_mark of its threads; 0: not started */
     skn_measure_t measure;
     uint64_t prepare_ns;
     skn_actor_info_t actor; /* lent to the host */

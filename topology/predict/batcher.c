@@ -46,9 +46,9 @@ struct skn_predict_call {
     skn_predict_batch_t batch; /* of the leader: what it predicts */
     skn_status_t status;
     bool is_answered; /* else the call is repeated by itself */
-    uint32_t bed;     /* where it sleeps */
-    /* call_state_t. The record of a call that waits is its batch's, and then
-     * its thread's alone. */
+    uint32_t futex;   /* number of the futex on which it sleeps */
+    /* call_state_t. While a call waits, any call of its batch may use this
+     * record; afterwards only its own thread may. */
     atomic_int state;
 };
 
@@ -195,7 +195,7 @@ predict(skn_predictor_slot_t *slot, skn_predict_call_t *leader)
 }
 
 /* --- the calls --------------------------------------------------------------
- * Only wait_for_turn(), is_woken() and finish() are without the lock. */
+ * Only wait_for_turn(), is_woken() and finish() run without the lock. */
 
 /* Nothing joins the forming batch any more, and `leader`, one of its calls, has
  * to predict it. */
@@ -207,22 +207,22 @@ start(skn_batcher_t *batcher, skn_predict_call_t *leader)
     batcher->forming = (skn_predict_batch_t){ 0 };
 }
 
-/* Wakes the calls of a batch, whose states are set. Batches that are SKN_BEDS
- * apart share a bed: a call that is woken looks at its state. */
+/* Wakes the calls of a batch, whose states are set. Another batch may share the
+ * futex, so a call that is woken looks at its state. */
 static void
-wake(skn_batcher_t *batcher, uint32_t bed)
+wake(skn_batcher_t *batcher, uint32_t futex)
 {
-    atomic_fetch_add(&batcher->bed[bed], 1);
-    (void)syscall(SYS_futex, &batcher->bed[bed], FUTEX_WAKE_PRIVATE, INT_MAX,
-                  NULL, NULL, 0);
+    atomic_fetch_add(&batcher->futex[futex], 1);
+    (void)syscall(SYS_futex, &batcher->futex[futex], FUTEX_WAKE_PRIVATE,
+                  INT_MAX, NULL, NULL, 0);
 }
 
 static void
 start_other(skn_batcher_t *batcher, skn_predict_call_t *leader)
 {
-    uint32_t bed = leader->bed;
+    uint32_t futex = leader->futex;
     start(batcher, leader);
-    wake(batcher, bed);
+    wake(batcher, futex);
 }
 
 /* Whether no call can be expected to join the forming batch: it is full, or has
@@ -247,10 +247,10 @@ join(skn_batcher_t *batcher, skn_predict_call_t *call)
         forming->last->next = call;
     } else {
         forming->first = call;
-        call->bed = batcher->batch_count++ % SKN_BEDS;
+        call->futex = batcher->batch_count++ % SKN_BATCHER_FUTEXES;
     }
     forming->last = call;
-    call->bed = forming->first->bed;
+    call->futex = forming->first->futex;
     forming->call_count++;
     forming->point_count += call->points->count;
     batcher->call_count++;
@@ -270,19 +270,19 @@ leave(skn_batcher_t *batcher)
         (void)pthread_cond_signal(&batcher->left);
 }
 
-/* Sleeps until the call does not wait any more, or until `due` (NULL: for
- * ever). False: it still waits. */
+/* Sleeps until the call no longer waits, or until `due` (NULL: for ever).
+ * Returns false if it still waits. */
 static bool
 is_woken(skn_batcher_t *batcher, const skn_predict_call_t *call,
          const struct timespec *due)
 {
-    atomic_uint *bed = &batcher->bed[call->bed];
+    atomic_uint *futex = &batcher->futex[call->futex];
     for (bool is_late = false; !is_late;) {
-        uint32_t seen = atomic_load(bed);
+        uint32_t seen = atomic_load(futex);
         if (atomic_load(&call->state) != CALL_WAITS)
             return true;
-        is_late = syscall(SYS_futex, bed, FUTEX_WAIT_BITSET_PRIVATE, seen, due,
-                          NULL, FUTEX_BITSET_MATCH_ANY) != 0 &&
+        is_late = syscall(SYS_futex, futex, FUTEX_WAIT_BITSET_PRIVATE, seen,
+                          due, NULL, FUTEX_BITSET_MATCH_ANY) != 0 &&
                   errno == ETIMEDOUT;
     }
     return false;
@@ -324,7 +324,7 @@ finish(skn_batcher_t *batcher, const skn_predict_call_t *leader)
             atomic_store(&call->state, CALL_DONE);
     }
     if (has_others)
-        wake(batcher, leader->bed);
+        wake(batcher, leader->futex);
 }
 
 /* Whether the call is joined to others. The predictor states what is wrong with

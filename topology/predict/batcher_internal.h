@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "skein/batcher.h"
 
@@ -18,21 +17,21 @@ typedef struct skn_predict_batch {
     uint32_t call_count;
 } skn_predict_batch_t;
 
-/* Where the calls of a batch sleep: futexes, as many as batches may well be
- * predicted at once. */
-#define SKN_BEDS 16u
+/* Futexes on which calls sleep: the calls of a batch share one, and rarely are
+ * more than this many batches predicted at once. */
+#define SKN_BATCHER_FUTEXES 16u
 
 /* `lock` guards all fields behind it. */
 struct skn_batcher {
     skn_predictor_slot_t *slot;
     size_t points_max;
     uint64_t wait_ns;
-    uint32_t process;          /* that made it, a skn_process_mark */
-    atomic_uint bed[SKN_BEDS]; /* how often the calls there were woken */
+    uint32_t process; /* skn_process_mark of the process that made it */
+    atomic_uint futex[SKN_BATCHER_FUTEXES]; /* counts its wake-ups */
     pthread_mutex_t lock;
     pthread_cond_t left;         /* the last call has returned */
     skn_predict_batch_t forming; /* waits for more calls */
-    uint32_t batch_count;        /* of those that began to form */
+    uint32_t batch_count;        /* batches that began to form */
     uint32_t call_count;         /* calls that have not returned */
 };
 

@@ -24,7 +24,7 @@ lend(skn_config_t *config, skn_status_t status, const char *text,
     return &config->lent;
 }
 
-/* Gives the lent problem its place, which its text has no longer. */
+/* Moves the place of the lent problem from its text to its fields. */
 static void
 add_place(skn_config_t *config, const char *file, size_t file_bytes,
           uint32_t line, uint32_t column)

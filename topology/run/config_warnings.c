@@ -2,7 +2,6 @@
  * what is odd in its data.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "topology/run/config_internal.h"

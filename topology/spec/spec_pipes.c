@@ -1,8 +1,6 @@
 /* spec_pipes.c - reads the pipes of a topology one by one: ends, message,
  * pattern, credit. Keys, bounds and sets of parts are in spec_fields.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "actors/runtime/port.h"
@@ -372,11 +370,11 @@ read_coding(spec_pipe_t *reading)
 }
 
 /* As many messages as fit into CREDIT_BYTES if all are as large as their fields
- * allow. A wake-up takes as long as a few hundred small messages: with 256, a
- * sender and a receiver mostly wait for each other, and with 16 small messages
- * take ten times as long as with 1,024. Texts and arrays are seldom full, so
- * that the bound is generous: lines of up to 4 KiB have 256. A receiver that
- * waits for parts has a place for each part of each set. */
+ * allow. A wake-up takes as long as a few hundred small messages. With credit
+ * for 256, a sender and a receiver mostly wait for each other; with 16, small
+ * messages take ten times as long as with 1,024. Texts and arrays are seldom
+ * full, so that the bound is generous: lines of up to 4 KiB have 256. Where a
+ * receiver waits for parts, it has a place for each part of each set. */
 #define CREDIT_BYTES ((uint64_t)1 << 20)
 #define CREDIT_MIN 16u
 #define CREDIT_MAX 1024u

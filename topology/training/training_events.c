@@ -4,8 +4,6 @@
 #include "topology/training/training_events.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "formats/text/json_text.h"
 #include "topology/training/chosen.h"

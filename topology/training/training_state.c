@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "formats/text/abi.h"
 
 /* The struct of the first version ends with this member. */

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "formats/folder/folder.h"

@@ -11,7 +11,6 @@
 #include "skein/tuning.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

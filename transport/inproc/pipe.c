@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,9 +21,9 @@
 #define ZSOCK_NOCHECK
 #include <czmq.h>
 
+#include "formats/text/system_error.h"
 #include "transport/message/thread_order.h"
 #include "transport/socket/process_mark.h"
-#include "formats/text/system_error.h"
 #include "transport/socket/socket.h"
 #include "transport/socket/thread_start.h"
 
@@ -68,7 +67,7 @@ struct skn_outlet {
 };
 struct skn_thread {
     zactor_t *zactor; /* NULL: not begun */
-    int places[2];    /* descriptors kept for its two sockets until it begins */
+    int reserved[2];  /* descriptors for its two sockets, until it begins */
     void (*run)(skn_inbox_t *orders, void *argument);
     void *argument;
     atomic_uint ordered; /* counts the orders, each after it was sent */
@@ -191,8 +190,8 @@ skn_pipes_reserve(uint32_t count, skn_error_t *error)
     return check_room(count, atomic_load(&socket_count), error);
 }
 
-/* Counts sockets that are about to be opened, if there is room for them:
- * several topologies may start at once. */
+/* Counts sockets before they are opened, if there is room for them: several
+ * topologies may start at once. */
 static skn_status_t
 count_sockets(uint32_t count, skn_error_t *error)
 {
@@ -206,22 +205,22 @@ count_sockets(uint32_t count, skn_error_t *error)
     return status;
 }
 
-/* Opens `count` descriptors that sockets can have once they are closed, and
- * counts those sockets: zsock_new ends the process if it gets none. */
+/* Reserves `count` descriptors for sockets, and counts those: zsock_new ends
+ * the process if it gets no descriptor. */
 static skn_status_t
-keep_places(int *places, int count, skn_error_t *error)
+reserve_descriptors(int *reserved, int count, skn_error_t *error)
 {
-    int kept = 0;
+    int opened = 0;
     if (count_sockets((uint32_t)count, error) != SKN_OK)
         return SKN_NO_MEMORY;
-    while (kept < count && (places[kept] = eventfd(0, EFD_CLOEXEC)) >= 0)
-        kept++;
-    if (kept == count)
+    while (opened < count && (reserved[opened] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        opened++;
+    if (opened == count)
         return SKN_OK;
     skn_status_t status = skn_fail_code(error, SKN_NO_MEMORY, errno, NULL,
                                         "cannot create a ZeroMQ socket");
-    while (kept > 0)
-        (void)close(places[--kept]);
+    while (opened > 0)
+        (void)close(reserved[--opened]);
     atomic_fetch_sub(&socket_count, (uint32_t)count);
     return status;
 }
@@ -243,11 +242,11 @@ skn_start_unlock(void)
 static zsock_t *
 socket_open(int type, skn_error_t *error)
 {
-    int place;
+    int reserved;
     zsock_t *zsock = NULL;
     skn_start_lock();
-    if (keep_places(&place, 1, error) == SKN_OK) {
-        (void)close(place);
+    if (reserve_descriptors(&reserved, 1, error) == SKN_OK) {
+        (void)close(reserved);
         zsock = zsock_new(type);
     }
     skn_start_unlock();
@@ -297,10 +296,10 @@ skn_inbox_open(const char *address, skn_error_t *error)
     return inbox;
 }
 
-/* Asks for the memory of the next message, and for its header, which is before
- * it: its sender's core has them. */
+/* Prefetches a message, and its header in front of it, from the sender's
+ * core. */
 static void
-request(const void *pointer)
+prefetch_message(const void *pointer)
 {
     __builtin_prefetch((const void *)((uintptr_t)pointer - CACHE_LINE_BYTES));
     __builtin_prefetch(pointer);
@@ -331,7 +330,7 @@ take_of_lot(skn_inbox_t *inbox, skn_parcel_t *parcel)
     inbox->seen = state & LOT_COUNT;
     *parcel = lot->parcel[inbox->taken++];
     if (inbox->taken < inbox->seen)
-        request(lot->parcel[inbox->taken].pointer);
+        prefetch_message(lot->parcel[inbox->taken].pointer);
     if (parcel->pointer)
         skn_happens_after(parcel->pointer);
     return true;
@@ -600,7 +599,7 @@ skn_thread_new(void (*run)(skn_inbox_t *, void *), void *argument,
     skn_thread_t *thread = calloc(1, sizeof(*thread));
     if (!thread)
         skn_fail(error, SKN_NO_MEMORY, "no memory for a thread");
-    if (!thread || keep_places(thread->places, 2, error) != SKN_OK) {
+    if (!thread || reserve_descriptors(thread->reserved, 2, error) != SKN_OK) {
         free(thread);
         return NULL;
     }
@@ -615,7 +614,7 @@ skn_thread_begin(skn_thread_t *thread)
     sigset_t before;
     skn_thread_mask(&before);
     for (int k = 0; k < 2; k++)
-        (void)close(thread->places[k]);
+        (void)close(thread->reserved[k]);
     thread->zactor = zactor_new(thread_main, thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -643,7 +642,7 @@ skn_thread_end(skn_thread_t **thread)
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     } else {
         for (int k = 0; k < 2; k++)
-            (void)close((*thread)->places[k]);
+            (void)close((*thread)->reserved[k]);
     }
     atomic_fetch_sub(&socket_count, 2);
     free(*thread);

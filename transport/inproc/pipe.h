@@ -94,17 +94,17 @@ void skn_start_unlock(void);
  * granted, and sets *code to the errno of the first refusal, or 0. */
 uint32_t skn_threads_try(uint32_t count, int *code);
 
-/* Makes a thread that is to run `run(orders, argument)`, and keeps descriptors
- * for it. NULL: SKN_NO_MEMORY, also if there are none. */
+/* Makes a thread for `run(orders, argument)`, and reserves the descriptors that
+ * it needs. NULL: SKN_NO_MEMORY, also if there are no descriptors. */
 skn_thread_t *skn_thread_new(void (*run)(skn_inbox_t *orders, void *argument),
                              void *argument, skn_error_t *error);
-/* Starts it; `orders` lives until `run` returns. The thread leaves signals to
- * the host's threads (thread_start.h). Several threads may start others at
- * once. If the system refuses the thread, CZMQ waits for it for ever: call
- * skn_threads_try before. */
+/* Starts the thread; `orders` lives until `run` returns. The thread leaves
+ * signals to the host's threads (thread_start.h). Any thread may call this, for
+ * one thread each. If the system refuses the thread, CZMQ waits for it for
+ * ever: call skn_threads_try before. */
 void skn_thread_begin(skn_thread_t *thread);
 /* Sends a parcel to the thread's `orders`, or nothing if a thousand wait there
- * already. The thread has begun; for one thread at a time. */
+ * already. The thread has begun. One caller at a time. */
 void skn_thread_order(skn_thread_t *thread, const skn_parcel_t *parcel);
 /* Sends "$TERM", unless `run` has returned, waits until it has, and frees. Sets
  * *thread to NULL, which it may be already. */

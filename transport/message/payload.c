@@ -39,14 +39,15 @@
 #define CLASS_BYTES_MIN UINT64_C(256)
 #define CLASS_COUNT 66u
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
-/* Larger payloads return at once: their memory is worth more than the time. */
-#define SOON_BYTES_MAX 1024u
+/* Payloads of more bytes return to their pool at once, because their memory is
+ * worth more than the time that this takes. */
+#define SMALL_BYTES_MAX 1024u
 
 struct skn_pool {
     /* Accessed by the owner only. */
     skn_payload_t *idle[CLASS_COUNT];
     size_t idle_bytes_max;
-    skn_payload_t *back; /* of those that returned, what is left to take */
+    skn_payload_t *collected; /* taken off `returned`, and still counted out */
     skn_pool_counts_t counts;
     /* Accessed by all threads: on a cache line of its own. `returned` is the
      * stack, or &closed after the owner destroyed the pool; `late` then counts
@@ -201,24 +202,23 @@ make_place(skn_pool_t *pool, uint32_t size_class)
     }
 }
 
-/* Owner only: the next payload that returned; NULL: there is none. The memory
- * of a payload that another core used last is far away, so that of the one
- * after it is requested now. */
+/* Owner only: takes a payload that returned; NULL: there is none. Another core
+ * used it last, so the memory of the one after it is prefetched. */
 static skn_payload_t *
 take_returned(skn_pool_t *pool)
 {
     /* Acquire: reads of the payloads by other threads happen before reuse. */
-    if (!pool->back &&
+    if (!pool->collected &&
         atomic_load_explicit(&pool->returned, memory_order_relaxed))
-        pool->back = atomic_exchange_explicit(&pool->returned, NULL,
-                                              memory_order_acquire);
-    skn_payload_t *payload = pool->back;
+        pool->collected = atomic_exchange_explicit(&pool->returned, NULL,
+                                                   memory_order_acquire);
+    skn_payload_t *payload = pool->collected;
     if (!payload)
         return NULL;
-    pool->back = payload->next;
-    __builtin_prefetch(pool->back, 1);
-    if (pool->back)
-        __builtin_prefetch(pool->back + 1, 1);
+    pool->collected = payload->next;
+    __builtin_prefetch(pool->collected, 1);
+    if (pool->collected)
+        __builtin_prefetch(pool->collected + 1, 1);
     return payload;
 }
 
@@ -256,7 +256,7 @@ skn_pool_destroy(skn_pool_t **pool_at)
             block_free(payload);
     }
     assert(pool->counts.idle_bytes == 0);
-    free_chain(pool, pool->back);
+    free_chain(pool, pool->collected);
     /* From here on the threads that drop payloads free them; see free_late. */
     free_chain(pool, atomic_exchange_explicit(&pool->returned, &closed,
                                               memory_order_acq_rel));
@@ -353,9 +353,10 @@ lay_out(const skn_schema_t *schema, const size_t *counts, char *message)
 static skn_payload_t *
 take_block(skn_pool_t *pool, uint32_t size_class)
 {
-    /* What came back last is most likely still in a cache. A pool that has more
-     * than it may keep looks for what it has to free. */
-    if (class_bytes(size_class) > SOON_BYTES_MAX ||
+    /* A large payload that returned last is used first: it is most likely still
+     * in a cache. A pool that has more than it may keep looks for payloads that
+     * it has to free. */
+    if (class_bytes(size_class) > SMALL_BYTES_MAX ||
         pool->counts.total_bytes > pool->idle_bytes_max)
         skn_pool_collect(pool);
     skn_payload_t *payload = take_idle(pool, size_class);
@@ -542,9 +543,9 @@ free_late(skn_pool_t *pool, skn_payload_t *payload)
         free(pool);
 }
 
-/* Removes one holder; returns whether it was the last. */
+/* Removes one holder, and reports whether it was the last one. */
 static bool
-let_go(skn_payload_t *payload)
+remove_holder(skn_payload_t *payload)
 {
     skn_happens_before(payload);
     /* A single holder needs no read-modify-write: no other thread can add one.
@@ -563,9 +564,10 @@ let_go(skn_payload_t *payload)
     return true;
 }
 
-/* Returns the chain from `first` to `last`, which are of one pool. */
+/* Returns the payloads from `first` to `last`, linked by `next`, to the pool of
+ * all of them. */
 static void
-give_chain(skn_payload_t *first, skn_payload_t *last)
+return_chain(skn_payload_t *first, skn_payload_t *last)
 {
     skn_pool_t *pool = first->pool;
     skn_payload_t *head =
@@ -591,32 +593,32 @@ void
 skn_payload_drop(const void *message)
 {
     skn_payload_t *payload = message ? skn_payload_of(message) : NULL;
-    if (payload && let_go(payload))
-        give_chain(payload, payload);
+    if (payload && remove_holder(payload))
+        return_chain(payload, payload);
 }
 
 void
-skn_payload_drop_soon(skn_dropped_t *dropped, const void *message)
+skn_payload_drop_into(skn_payload_returns_t *returns, const void *message)
 {
     skn_payload_t *payload = skn_payload_of(message);
-    if (payload->used_bytes > SOON_BYTES_MAX) {
+    if (payload->used_bytes > SMALL_BYTES_MAX) {
         skn_payload_drop(message);
         return;
     }
-    if (!let_go(payload))
+    if (!remove_holder(payload))
         return;
-    if (dropped->first && dropped->first->pool != payload->pool)
-        skn_payload_drop_now(dropped);
-    payload->next = dropped->first;
-    dropped->first = payload;
-    if (!dropped->last)
-        dropped->last = payload;
+    if (returns->first && returns->first->pool != payload->pool)
+        skn_payload_return_all(returns);
+    payload->next = returns->first;
+    returns->first = payload;
+    if (!returns->last)
+        returns->last = payload;
 }
 
 void
-skn_payload_drop_now(skn_dropped_t *dropped)
+skn_payload_return_all(skn_payload_returns_t *returns)
 {
-    if (dropped->first)
-        give_chain(dropped->first, dropped->last);
-    *dropped = (skn_dropped_t){ 0 };
+    if (returns->first)
+        return_chain(returns->first, returns->last);
+    *returns = (skn_payload_returns_t){ 0 };
 }

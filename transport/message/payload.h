@@ -103,8 +103,8 @@ void *skn_payload_new(skn_pool_t *pool, const skn_schema_t *schema,
 void *skn_payload_copy(skn_pool_t *pool, const skn_schema_t *schema,
                        const void *message, skn_error_t *error);
 
-/* SKN_USAGE if a text of the message is NULL: its maker may have pointed it
- * elsewhere. Costs nothing for a message without texts. */
+/* SKN_USAGE if a text of the message is NULL, which only its sender can have
+ * made it. Costs nothing for a message without texts. */
 skn_status_t skn_payload_check_texts(const void *message, skn_error_t *error);
 static inline skn_status_t
 skn_payload_check(const void *message, skn_error_t *error)
@@ -122,16 +122,18 @@ void skn_payload_keep_many(const void *message, uint32_t more_count);
  * that holds it; NULL is allowed. Never blocks. */
 void skn_payload_drop(const void *message);
 
-/* Payloads of one pool that a thread has dropped and not yet returned: zeroed
- * at first. Returning one costs an access to memory that the pool's owner uses,
- * returning many costs the same. */
-typedef struct skn_dropped {
+/* Payloads of one pool that a thread has dropped and not yet returned to it.
+ * { 0 } is empty. A return writes to memory that the pool's owner uses, and
+ * costs the same for one payload as for a chain of them. */
+typedef struct skn_payload_returns {
     skn_payload_t *first, *last;
-} skn_dropped_t;
+} skn_payload_returns_t;
 
-/* skn_payload_drop, but a small payload returns with the next call of
- * skn_payload_drop_now, or with the first of another pool. */
-void skn_payload_drop_soon(skn_dropped_t *dropped, const void *message);
-void skn_payload_drop_now(skn_dropped_t *dropped);
+/* As skn_payload_drop, but a small payload returns with the next call of
+ * skn_payload_return_all, or of this with a payload of another pool. `message`
+ * is not NULL. */
+void skn_payload_drop_into(skn_payload_returns_t *returns, const void *message);
+/* Returns all to their pool, and empties `returns`. */
+void skn_payload_return_all(skn_payload_returns_t *returns);
 
 #endif

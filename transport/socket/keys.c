@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <sodium.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

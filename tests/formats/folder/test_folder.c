@@ -6,7 +6,6 @@
 #include "tests/support/temp_folder.h"
 
 #include <criterion/criterion.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

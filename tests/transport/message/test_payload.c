@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -298,24 +297,24 @@ Test(payload, messages_outlive_their_pool)
     }
 }
 
-Test(payload, small_messages_that_are_dropped_soon_return_together)
+Test(payload, small_dropped_messages_return_together)
 {
     skn_pool_t *pool = pool_of(MIB);
     skn_pool_counts_t counts;
-    skn_dropped_t dropped = { 0 };
+    skn_payload_returns_t returns = { 0 };
     void *small[3];
     for (size_t k = 0; k < 3; k++)
         small[k] = activation_of(pool, 5);
     void *large = activation_of(pool, 1000);
     (void)skn_payload_keep(small[1]);
     for (size_t k = 0; k < 3; k++)
-        skn_payload_drop_soon(&dropped, small[k]);
-    skn_payload_drop_soon(&dropped, large);
+        skn_payload_drop_into(&returns, small[k]);
+    skn_payload_drop_into(&returns, large);
     skn_pool_collect(pool);
     skn_pool_count(pool, &counts);
     cr_expect_eq(counts.out, 3); /* all but the large one */
-    skn_payload_drop_now(&dropped);
-    skn_payload_drop_now(&dropped); /* there is nothing more */
+    skn_payload_return_all(&returns);
+    skn_payload_return_all(&returns); /* there is nothing more */
     skn_pool_collect(pool);
     skn_pool_count(pool, &counts);
     cr_expect_eq(counts.out, 1); /* the one that is still held */
@@ -327,19 +326,19 @@ Test(payload, messages_of_several_pools_return_each_to_its_own)
 {
     skn_pool_t *pools[2] = { pool_of(MIB), pool_of(MIB) };
     skn_pool_counts_t counts;
-    skn_dropped_t dropped = { 0 };
+    skn_payload_returns_t returns = { 0 };
     for (size_t k = 0; k < 8; k++)
-        skn_payload_drop_soon(&dropped, activation_of(pools[k / 2 % 2], 5));
-    skn_payload_drop_now(&dropped);
+        skn_payload_drop_into(&returns, activation_of(pools[k / 2 % 2], 5));
+    skn_payload_return_all(&returns);
     for (size_t k = 0; k < 2; k++) {
         skn_pool_collect(pools[k]);
         skn_pool_count(pools[k], &counts);
         cr_expect_eq(counts.out, 0);
-        skn_payload_drop_soon(&dropped, activation_of(pools[k], 5));
+        skn_payload_drop_into(&returns, activation_of(pools[k], 5));
     }
     for (size_t k = 0; k < 2; k++)
         skn_pool_destroy(&pools[k]);
-    skn_payload_drop_now(&dropped); /* its pool has ended */
+    skn_payload_return_all(&returns); /* its pool has ended */
 }
 
 Test(payload, a_copy_is_equal_and_apart)
@@ -525,22 +524,22 @@ Test(payload, no_order_of_drops_loses_a_block)
     skn_pool_t *pool = pool_of(MIB);
     for (uint32_t order = 0; order < 256; order++) {
         activation_t *held[4];
-        uint32_t dropped = 0;
+        uint32_t deferred = 0;
         for (uint32_t k = 0; k < 4; k++) {
             held[k] = activation_of(pool, sizes[k]);
             held[k]->batch = k;
         }
         for (uint32_t turn = 0; turn < 4; turn++) {
             uint32_t k = order >> (2 * turn) & 3;
-            if (dropped >> k & 1)
+            if (deferred >> k & 1)
                 continue;
             cr_expect_eq(held[k]->batch, k);
             cr_expect_eq(held[k]->value.count, sizes[k]);
             skn_payload_drop(held[k]);
-            dropped |= 1u << k;
+            deferred |= 1u << k;
         }
         for (uint32_t k = 0; k < 4; k++)
-            if (!(dropped >> k & 1))
+            if (!(deferred >> k & 1))
                 skn_payload_drop(held[k]);
     }
     cr_expect_eq(counts_of(pool).out, 0);

@@ -63,8 +63,10 @@ Test(system_threads, without_descriptors_a_start_is_refused_and_leaves_nothing)
     flow_actors(&flow, &opener, ACTORS, 0, 0);
     cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
     size_t threads = settle_stable(SETTLE_THREADS);
+    size_t descriptors = settle_stable(SETTLE_DESCRIPTORS);
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     for (rlim_t more = 0; more <= 2 * ACTORS + 14; more += 7) {
+        (void)settle_at_most(SETTLE_DESCRIPTORS, descriptors);
         skn_system_t *system = skn_system_new(&flow.wiring, NULL, &error);
         cr_assert(system, "%s", error.text);
         struct rlimit low = { next_descriptor() + more, limit.rlim_max };

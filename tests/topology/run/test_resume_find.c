@@ -425,7 +425,7 @@ Test(resume_find, rows_continue_in_the_format_that_they_have)
         SKN_BAD_CONFIG);
     cr_expect(strstr(error.text, "number format of layer 'output'"), "%s",
               error.text);
-    cr_expect(strstr(error.hint, "-o model.layers.output.weights=f32,"), "%s",
+    cr_expect(strstr(error.hint, "set model.layers.output.weights=f32"), "%s",
               error.hint);
     model->train.updates = SKN_UPDATES_COPY; /* its masters are f32 */
     cr_expect_eq(

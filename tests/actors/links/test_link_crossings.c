@@ -6,6 +6,7 @@
 
 #include "actors/protocol/kinds.h"
 #include "actors/links/links_internal.h"
+#include "actors/runtime/system_internal.h"
 #include "tests/support/link_pair.h"
 
 /* Another seed, edge or number has other bits; nothing else has a say. */
@@ -53,7 +54,10 @@ Test(link_crossings, the_seed_is_that_of_the_first_actor_that_has_one)
 static const skn_wired_node_t node_b = { .name = "b" };
 static link_pair_t pair;
 static skn_link_peer_t peers[2];
-static skn_links_t links = { .node_count = 2, .peers = peers };
+static skn_system_t of_links;
+static skn_links_t links = { .system = &of_links,
+                             .node_count = 2,
+                             .peers = peers };
 
 static skn_status_t
 ask(uint64_t number, skn_error_t *error)

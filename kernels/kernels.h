@@ -74,6 +74,18 @@ typedef struct skn_adam {
     float eps, weight_decay;
 } skn_adam_t;
 
+/* The normalisation of rows of n columns: LayerNorm centres them, RMSNorm does
+ * not. What the backward pass needs of a row is in skn_norm_row_t. */
+typedef struct skn_norm {
+    const float *gain, *bias; /* [n]; bias may be NULL */
+    float eps;                /* added to the mean square */
+    bool centred;
+} skn_norm_t;
+typedef struct skn_norm_row {
+    float mean;  /* 0 if the norm does not centre */
+    float scale; /* 1 / sqrt(mean square of x - mean, plus eps) */
+} skn_norm_row_t;
+
 /* Columns of an embedding's row that share one accumulator of Adagrad. */
 #define SKN_ADAGRAD_COLUMNS 8
 
@@ -148,6 +160,21 @@ typedef struct skn_adam {
  *                 infinite only if a square overflows a float.
  * above           writes the positions i with x[i] > threshold, ascending, to
  *                 index (room for n, n <= UINT32_MAX); returns their count.
+ * norm_row        out = (x - mean) scale gain + bias; fills `row`. n > 0; out
+ *                 may be x.
+ * norm_row_gradient  dx += the gradient by x, for the gradient by out.
+ * norm_gain_gradient  gain += the gradient by the gain, bias (may be NULL) +=
+ *                 that by the bias.
+ * gelu            out = x / 2 (1 + tanh(sqrt(2 / pi) (x + .044715 x^3))); out
+ *                 may be x.
+ * gelu_gradient   dx = the gradient by x, for the gradient by out; dx may be
+ *                 `gradient`.
+ * silu_gate       out = x gate / (1 + exp(-x)); out may be x or gate.
+ * silu_gate_gradient  dx and dgate = the gradients by x and gate, for the
+ *                 gradient by out; dx may be `gradient`.
+ * rotate          turns columns i and i + n / 2 of a head of n columns by the
+ *                 angle of cosine[i] and sine[i], or `back` by its negative, in
+ *                 place; n is even.
  * gemm_rows           rows of c that are computed at once: no work is wasted
  *                     if m is a multiple of it.
  * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
@@ -218,6 +245,25 @@ typedef struct skn_adam {
     K(double, sum_squares, (const float *x, size_t n))                       \
     K(size_t, above, (const float *x, size_t n, float threshold,             \
                       uint32_t *index))                                      \
+    K(void, norm_row, (float *out, const float *x, size_t n,                 \
+                       const skn_norm_t *norm, skn_norm_row_t *row))         \
+    K(void, norm_row_gradient, (float *dx, const float *gradient,            \
+                                const float *x, size_t n,                    \
+                                const skn_norm_t *norm,                      \
+                                const skn_norm_row_t *row))                  \
+    K(void, norm_gain_gradient, (float *gain, float *bias,                   \
+                                 const float *gradient, const float *x,      \
+                                 size_t n, const skn_norm_row_t *row))       \
+    K(void, gelu, (float *out, const float *x, size_t n))                    \
+    K(void, gelu_gradient, (float *dx, const float *gradient,                \
+                            const float *x, size_t n))                       \
+    K(void, silu_gate, (float *out, const float *x, const float *gate,       \
+                        size_t n))                                           \
+    K(void, silu_gate_gradient, (float *dx, float *dgate,                    \
+                                 const float *gradient, const float *x,      \
+                                 const float *gate, size_t n))               \
+    K(void, rotate, (float *x, const float *cosine, const float *sine,       \
+                     size_t n, bool back))                                   \
     K(size_t, gemm_rows, (bool half))                                        \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
     K(size_t, gemm_packed_bytes, (size_t n, size_t k))                       \

@@ -10,6 +10,7 @@
 #include "body/above.h"
 #include "body/bf16.h"
 #include "body/exp.h"
+#include "body/activation.h"
 #include "body/gather_add.h"
 #include "body/gemm.h"
 #include "body/noise.h"
@@ -19,6 +20,8 @@
 #include "body/quantize.h"
 #include "body/random.h"
 #include "body/vector.h"
+#include "body/norm.h"
+#include "body/rotary.h"
 
 #define TABLE SKN_PASTE(skn_kernels_, SKN_ISA)
 

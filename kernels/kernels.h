@@ -86,6 +86,17 @@ typedef struct skn_norm_row {
     float scale; /* 1 / sqrt(mean square of x - mean, plus eps) */
 } skn_norm_row_t;
 
+/* Attention of one head over a sequence: rows i of q, k and v have `head`
+ * columns and start at i * stride. A causal query sees the keys up to its own
+ * row. Scores are multiplied by `scale`, mostly 1 / sqrt(head). */
+typedef struct skn_attention {
+    size_t tokens, head;
+    const float *q, *k, *v;
+    size_t stride;
+    float scale;
+    bool causal;
+} skn_attention_t;
+
 /* Columns of an embedding's row that share one accumulator of Adagrad. */
 #define SKN_ADAGRAD_COLUMNS 8
 
@@ -175,6 +186,12 @@ typedef struct skn_norm_row {
  * rotate          turns columns i and i + n / 2 of a head of n columns by the
  *                 angle of cosine[i] and sine[i], or `back` by its negative, in
  *                 place; n is even.
+ * attention_scratch_floats  room that the next two need.
+ * attend          out = softmax(scale q k^T) v, rows out_stride apart;
+ *                 log_sum[i] = log of the sum of the exponentials of row i,
+ *                 which the backward pass reads.
+ * attend_gradient dq, dk and dv, rows gradient_stride apart, = the gradients by
+ *                 q, k and v, for the gradient by out.
  * gemm_rows           rows of c that are computed at once: no work is wasted
  *                     if m is a multiple of it.
  * gemm_scratch_bytes  room that `gemm` needs for a job of these sizes (of any
@@ -264,6 +281,14 @@ typedef struct skn_norm_row {
                                  const float *gate, size_t n))               \
     K(void, rotate, (float *x, const float *cosine, const float *sine,       \
                      size_t n, bool back))                                   \
+    K(size_t, attention_scratch_floats, (size_t tokens, size_t head))        \
+    K(void, attend, (const skn_attention_t *job, float *out,                 \
+                     size_t out_stride, float *log_sum, float *scratch))     \
+    K(void, attend_gradient, (const skn_attention_t *job, const float *out,  \
+                              const float *gradient, size_t out_stride,      \
+                              const float *log_sum, float *dq, float *dk,    \
+                              float *dv, size_t gradient_stride,             \
+                              float *scratch))                               \
     K(size_t, gemm_rows, (bool half))                                        \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
     K(size_t, gemm_packed_bytes, (size_t n, size_t k))                       \

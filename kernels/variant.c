@@ -20,6 +20,7 @@
 #include "body/quantize.h"
 #include "body/random.h"
 #include "body/vector.h"
+#include "body/attention.h"
 #include "body/norm.h"
 #include "body/rotary.h"
 

@@ -221,3 +221,94 @@ Test(kernels_dense, a_rotation_turns_pairs_and_its_inverse_turns_them_back)
             check(kernels->isa, "rotate back", n, i, out[i], xd[i], 1e-6);
     }
 }
+
+/* --- attention ------------------------------------------------------------ */
+
+#define TOKENS_MAX 61
+#define HEAD_MAX 20
+#define STRIDE (3 * HEAD_MAX + 5)
+
+static double qkv[TOKENS_MAX * STRIDE];
+
+/* The sum of gradient times out, by `qkv`. */
+static double
+attention_loss(const skn_attention_t *job, const float *by, double *value)
+{
+    double loss = 0;
+    for (size_t i = 0; i < job->tokens; i++) {
+        size_t seen = job->causal ? i + 1 : job->tokens;
+        double e[TOKENS_MAX], sum = 0, greatest = -1e300;
+        for (size_t j = 0; j < seen; j++) {
+            e[j] = 0;
+            for (size_t c = 0; c < job->head; c++)
+                e[j] += qkv[i * STRIDE + c] * qkv[j * STRIDE + job->head + c];
+            e[j] *= (double)job->scale;
+            greatest = e[j] > greatest ? e[j] : greatest;
+        }
+        for (size_t j = 0; j < seen; j++)
+            sum += e[j] = exp(e[j] - greatest);
+        for (size_t c = 0; c < job->head; c++) {
+            double o = 0;
+            for (size_t j = 0; j < seen; j++)
+                o += e[j] / sum * qkv[j * STRIDE + 2 * job->head + c];
+            if (value)
+                value[i * HEAD_MAX + c] = o;
+            loss += o * (double)by[i * HEAD_MAX + c];
+        }
+    }
+    return loss;
+}
+
+static void
+test_attention(const skn_kernels_t *kernels, size_t tokens, size_t head,
+               bool causal)
+{
+    static float rows[TOKENS_MAX * STRIDE], slopes[TOKENS_MAX * STRIDE];
+    static float got[TOKENS_MAX * HEAD_MAX], by[TOKENS_MAX * HEAD_MAX];
+    static double want[TOKENS_MAX * HEAD_MAX];
+    float log_sum[TOKENS_MAX];
+    oracle_random_t random = { tokens * 100 + head };
+    for (size_t i = 0; i < TOKENS_MAX * STRIDE; i++) {
+        rows[i] = 2.0f * oracle_float(&random);
+        qkv[i] = (double)rows[i];
+    }
+    for (size_t i = 0; i < TOKENS_MAX * HEAD_MAX; i++)
+        by[i] = oracle_float(&random);
+    const skn_attention_t job = { tokens,          head,   rows,  rows + head,
+                                  rows + 2 * head, STRIDE, 0.25f, causal };
+    float *scratch =
+        malloc(sizeof(float) * kernels->attention_scratch_floats(tokens, head));
+    kernels->attend(&job, got, HEAD_MAX, log_sum, scratch);
+    (void)attention_loss(&job, by, want);
+    for (size_t i = 0; i < tokens; i++)
+        for (size_t c = 0; c < head; c++)
+            check(kernels->isa, "attend", tokens, i * HEAD_MAX + c,
+                  got[i * HEAD_MAX + c], want[i * HEAD_MAX + c], 1e-5);
+    kernels->attend_gradient(&job, got, by, HEAD_MAX, log_sum, slopes,
+                             slopes + head, slopes + 2 * head, STRIDE, scratch);
+    for (size_t i = 0; i < tokens; i++)
+        for (size_t c = 0; c < 3 * head; c += 1 + i % 31) {
+            double *at = &qkv[i * STRIDE + c], kept = *at;
+            *at = kept + STEP;
+            double up = attention_loss(&job, by, NULL);
+            *at = kept - STEP;
+            double down = attention_loss(&job, by, NULL);
+            *at = kept;
+            check(kernels->isa, "attend_gradient", tokens, i * STRIDE + c,
+                  slopes[i * STRIDE + c], (up - down) / (2 * STEP), 2e-5);
+        }
+    free(scratch);
+}
+
+Test(kernels_dense, attention_matches_the_oracle_and_its_differences)
+{
+    static const size_t tokens[] = { 1, 17, TOKENS_MAX };
+    static const size_t heads[] = { 1, 16, HEAD_MAX };
+    const skn_kernels_t *kernels;
+    EACH_VARIANT(kernels)
+    for (size_t t = 0; t < 3; t++)
+        for (size_t h = 0; h < 3; h++) {
+            test_attention(kernels, tokens[t], heads[h], true);
+            test_attention(kernels, tokens[t], heads[h], false);
+        }
+}

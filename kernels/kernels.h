@@ -182,7 +182,7 @@ typedef struct skn_attention {
  *                 `gradient`.
  * silu_gate       out = x gate / (1 + exp(-x)); out may be x or gate.
  * silu_gate_gradient  dx and dgate = the gradients by x and gate, for the
- *                 gradient by out; dx may be `gradient`.
+ *                 gradient by out; they may be any two of the inputs.
  * rotate          turns columns i and i + n / 2 of a head of n columns by the
  *                 angle of cosine[i] and sine[i], or `back` by its negative, in
  *                 place; n is even.

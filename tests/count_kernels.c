@@ -38,6 +38,10 @@ static const skn_adam_t adam = {
     1e-3f, .9f, .999f, .1f, .001f, 1, 1, 1e-8f, 0
 };
 
+static skn_norm_row_t norm_row = { 0.0f, 1.0f };
+static const skn_norm_t norm = { z, z, 1e-5f, true };
+static void attend(bool back);
+
 /* C(name, statement): what is counted. */
 /* clang-format off */
 #define CASES(C)                                                             \
@@ -83,6 +87,19 @@ static const skn_adam_t adam = {
     C(above, sink = (double)kernels->above(x, N, .99f, index_of))            \
     C(topk, skn_topk_scan(&topk, kernels, x, N, NULL, 0))                    \
     C(normal, kernels->normal(out, N, 1.0f, 7, 0, 0))                        \
+    C(norm_row, kernels->norm_row(out, x, N, &norm, &norm_row))              \
+    C(norm_row_gradient,                                                     \
+      kernels->norm_row_gradient(out, y, x, N, &norm, &norm_row))            \
+    C(norm_gain_gradient,                                                    \
+      kernels->norm_gain_gradient(out, table, y, x, N, &norm_row))           \
+    C(gelu, kernels->gelu(out, x, N))                                        \
+    C(gelu_gradient, kernels->gelu_gradient(out, y, x, N))                   \
+    C(silu_gate, kernels->silu_gate(out, x, y, N))                           \
+    C(silu_gate_gradient,                                                    \
+      kernels->silu_gate_gradient(out, table, y, x, z, N))                   \
+    C(rotate, kernels->rotate(out, x, y, N - 1, false))                      \
+    C(attend, attend(false))                                                 \
+    C(attend_gradient, attend(true))                                         \
     C(gemm_logits, gemm_logits(false, false))                                \
     C(gemm_logits_bf16, gemm_logits(true, false))                            \
     C(gemm_logits_bf16_rows, gemm_logits(true, true))                        \
@@ -94,6 +111,23 @@ static const skn_adam_t adam = {
     C(gemm_gradient, gemm_gradient(false))                                   \
     C(gemm_gradient_bf16, gemm_gradient(true))
 /* clang-format on */
+
+/* One head of 32 columns, of M tokens: its q, k and v are side by side. */
+static void
+attend(bool back)
+{
+    enum {
+        HEAD = 32
+    };
+    skn_attention_t job = { M,      HEAD, x,   x + HEAD, x + 2 * HEAD,
+                            STRIDE, 0.2f, true };
+    if (back)
+        kernels->attend_gradient(&job, y, y + HEAD, STRIDE, z, table,
+                                 table + HEAD, table + 2 * HEAD, STRIDE,
+                                 scratch);
+    else
+        kernels->attend(&job, out, HEAD, z, scratch);
+}
 
 /* The products of an output shard, as actors/output/head.c lays them. */
 static void

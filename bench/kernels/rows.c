@@ -31,6 +31,17 @@ typedef struct bench_rows {
 
 static const skn_noise_t noise = { 1, 2, 3, 0 };
 
+static skn_norm_row_t norm_row = { 0.0f, 1.0f };
+
+/* A norm that leaves rows as they are. */
+static const skn_norm_t *
+norm_of(const bench_rows_t *rows)
+{
+    static skn_norm_t norm = { NULL, NULL, 1e-5f, true };
+    norm.gain = rows->weight;
+    return &norm;
+}
+
 /* Steps to the next row, which is `room` floats further in each stream. */
 static bench_rows_t *
 next(void *subject)
@@ -89,6 +100,17 @@ CALL(finite_all, rows->sink += kernels->finite_all(x, n))
 CALL(sum_squares, rows->sink += kernels->sum_squares(x, n))
 CALL(above, rows->sink += (double)kernels->above(x, n, 0.999f, rows->index))
 CALL(normal, kernels->normal(x, n, 1.0f, 7, 0, 0))
+CALL(norm_row, kernels->norm_row(y, x, n, norm_of(rows), &norm_row))
+CALL(norm_row_gradient,
+     kernels->norm_row_gradient(y, y, x, n, norm_of(rows), &norm_row))
+CALL(norm_gain_gradient,
+     kernels->norm_gain_gradient(y, NULL, x, x, n, &norm_row))
+CALL(gelu, kernels->gelu(y, x, n))
+CALL(gelu_gradient, kernels->gelu_gradient(y, y, x, n))
+CALL(silu_gate, kernels->silu_gate(y, x, y, n))
+CALL(silu_gate_gradient,
+     kernels->silu_gate_gradient(y, x, y, x, rows->weight, n))
+CALL(rotate, kernels->rotate(x, rows->weight, rows->weight, n, false))
 
 static void
 call_topk(void *subject)
@@ -143,6 +165,15 @@ static const struct {
     { "above/1024", call_above, 1024, 4, 0, 0, 0, 0 },
     { "topk/1024", call_topk, 1024, 4, 0, 0, 0, 0 },
     { "normal/512", call_normal, 512, 0, 8, 10, 0, 2 },
+    { "norm_row/512", call_norm_row, 512, 4, 8, 3, 0, 0 },
+    { "norm_row_gradient/512", call_norm_row_gradient, 512, 4, 8, 6, 0, 0 },
+    { "norm_gain_gradient/512", call_norm_gain_gradient, 512, 4, 8, 2, 0, 0 },
+    { "gelu/1024", call_gelu, 1024, 4, 8, 14, 1, 0 },
+    { "gelu_gradient/1024", call_gelu_gradient, 1024, 4, 8, 19, 1, 0 },
+    { "silu_gate/1024", call_silu_gate, 1024, 4, 8, 12, 1, 0 },
+    { "silu_gate_gradient/1024", call_silu_gate_gradient, 1024, 0, 16, 15, 1,
+      0 },
+    { "rotate/512", call_rotate, 512, 0, 8, 2, 0, 0 },
 };
 
 /* Fills with numbers in (-1, 1), about half of them with their bit set. */

@@ -84,14 +84,15 @@ silu_gate_gradient_step(const activation_job_t *job, size_t i, size_t ways,
                         size_t lanes)
 {
     vf_t x[EXP_WAYS], s[EXP_WAYS], slope[EXP_WAYS], g[EXP_WAYS];
+    vf_t gate[EXP_WAYS];
     EXP_EACH x[v] = vf_load_n(job->x + i + v * VF_LANES, lanes);
     EXP_EACH g[v] = vf_load_n(job->gradient + i + v * VF_LANES, lanes);
+    EXP_EACH gate[v] = vf_load_n(job->gate + i + v * VF_LANES, lanes);
     EXP_EACH s[v] = x[v];
     logistic_ways(s, ways);
     EXP_EACH slope[v] = vf_fma(x[v], vf_sub(vf_set(1.0f), s[v]), vf_set(1.0f));
     EXP_EACH slope[v] = vf_mul(slope[v], s[v]);
-    EXP_EACH slope[v] =
-        vf_mul(slope[v], vf_load_n(job->gate + i + v * VF_LANES, lanes));
+    EXP_EACH slope[v] = vf_mul(slope[v], gate[v]);
     EXP_EACH vf_store_n(job->other + i + v * VF_LANES,
                         vf_mul(g[v], vf_mul(x[v], s[v])), lanes);
     EXP_EACH vf_store_n(job->out + i + v * VF_LANES, vf_mul(g[v], slope[v]),

@@ -1,9 +1,10 @@
 /* activation.h - kernels for GELU and for SiLU with a gate, forwards and
  * backwards.
  *
- * Both are x s(k(x)), where s is the logistic function: GELU (Hendrycks &
- * Gimpel 2016, its approximation by tanh) has k(x) = 2 sqrt(2 / pi) (x + .044715
- * x^3), SiLU k(x) = x.
+ * Both are x s(k(x)), where s is the logistic function. GELU (Hendrycks &
+ * Gimpel 2016, its approximation by tanh) has
+ *     k(x) = 2 sqrt(2 / pi) (x + .044715 x^3),
+ * and SiLU has k(x) = x.
  * SPDX-License-Identifier: Apache-2.0 */
 
 #define GELU_SCALE 1.5957691216057308f

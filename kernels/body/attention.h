@@ -183,9 +183,74 @@ score_gradient_step(const void *what, size_t i, size_t lanes)
     vf_store_n(job->out + i, vf_mul(inner, power), lanes);
 }
 
-/* With P the weights, dP = gradient values^T and D[i] the sum over j of
- * gradient[i][j] out[i][j]:
- *     dV = P^T gradient;  dS = scale P (dP - D);  dQ = dS K;  dK = dS^T Q. */
+/* Some queries of the backward pass, and the keys that the last of them sees.
+ */
+typedef struct attention_pass {
+    const skn_attention_t *job;
+    size_t first, count, seen, width; /* width: of a row of scores */
+    float *power, *slope;             /* [count][width] P and dS */
+} attention_pass_t;
+
+/* dS = scale P (dP - D), from the scores in `power` and dP in `slope`; both are
+ * 0 for keys that a query does not see. D[i] is the sum over j of
+ * gradient[i][j] out[i][j]. */
+static void
+score_gradients(const attention_pass_t *pass, const float *out,
+                const float *gradient, size_t out_stride, const float *log_sum)
+{
+    const skn_attention_t *job = pass->job;
+    for (size_t i = 0; i < pass->count; i++) {
+        float *e = pass->power + i * pass->width;
+        float *d = pass->slope + i * pass->width;
+        size_t n = job->causal ? pass->first + i + 1 : pass->seen;
+        float offset =
+            dot(gradient + i * out_stride, out + i * out_stride, job->head);
+        score_job_t row = { d, e, vf_set(offset), vf_set(job->scale) };
+        (void)exp_weight_sum(e, e, NULL, n, log_sum[pass->first + i]);
+        vf_each(score_gradient_step, &row, d, n);
+        memset(e + n, 0, (pass->seen - n) * sizeof(float));
+        memset(d + n, 0, (pass->seen - n) * sizeof(float));
+    }
+}
+
+/* dQ = dS K;  dK += dS^T Q;  dV += P^T gradient. */
+static void
+input_gradients(const attention_pass_t *pass, const float *gradient,
+                size_t out_stride, float *dq, float *dk, float *dv,
+                size_t gradient_stride)
+{
+    const skn_attention_t *job = pass->job;
+    product_t of_queries = { .m = pass->count,
+                             .n = job->head,
+                             .k = pass->seen,
+                             .a = pass->slope,
+                             .a_row = pass->width,
+                             .a_depth = 1,
+                             .b = job->k,
+                             .b_row = job->stride,
+                             .c = dq + pass->first * gradient_stride,
+                             .c_row = gradient_stride };
+    product_t of_keys = { .m = pass->seen,
+                          .n = job->head,
+                          .k = pass->count,
+                          .a = pass->slope,
+                          .a_row = 1,
+                          .a_depth = pass->width,
+                          .b = job->q + pass->first * job->stride,
+                          .b_row = job->stride,
+                          .c = dk,
+                          .c_row = gradient_stride,
+                          .add = true };
+    product_t of_values = of_keys;
+    of_values.a = pass->power;
+    of_values.b = gradient;
+    of_values.b_row = out_stride;
+    of_values.c = dv;
+    product(&of_queries);
+    product(&of_keys);
+    product(&of_values);
+}
+
 static void
 attend_gradient(const skn_attention_t *job, const float *out,
                 const float *gradient, size_t out_stride, const float *log_sum,
@@ -208,7 +273,9 @@ attend_gradient(const skn_attention_t *job, const float *out,
         size_t count = least(job->tokens - first, ATTENTION_ROWS);
         size_t seen = job->causal ? first + count : job->tokens;
         const float *g = gradient + first * out_stride;
-        attention_scores(job, keys, width, first, count, seen, power);
+        attention_pass_t pass = {
+            job, first, count, seen, width, power, slope
+        };
         product_t p = { .m = count,
                         .n = seen,
                         .k = head,
@@ -219,48 +286,10 @@ attend_gradient(const skn_attention_t *job, const float *out,
                         .b_row = width,
                         .c = slope,
                         .c_row = width };
+        attention_scores(job, keys, width, first, count, seen, power);
         product(&p);
-        for (size_t i = 0; i < count; i++) {
-            float *e = power + i * width, *d = slope + i * width;
-            size_t n = job->causal ? first + i + 1 : seen;
-            (void)exp_weight_sum(e, e, NULL, n, log_sum[first + i]);
-            score_job_t row = { d, e,
-                                vf_set(dot(g + i * out_stride,
-                                           out + (first + i) * out_stride,
-                                           head)),
-                                vf_set(job->scale) };
-            vf_each(score_gradient_step, &row, d, n);
-            memset(e + n, 0, (seen - n) * sizeof(float));
-            memset(d + n, 0, (seen - n) * sizeof(float));
-        }
-        product_t of_queries = { .m = count,
-                                 .n = head,
-                                 .k = seen,
-                                 .a = slope,
-                                 .a_row = width,
-                                 .a_depth = 1,
-                                 .b = job->k,
-                                 .b_row = job->stride,
-                                 .c = dq + first * gradient_stride,
-                                 .c_row = gradient_stride };
-        product(&of_queries);
-        product_t of_keys = { .m = seen,
-                              .n = head,
-                              .k = count,
-                              .a = slope,
-                              .a_row = 1,
-                              .a_depth = width,
-                              .b = job->q + first * job->stride,
-                              .b_row = job->stride,
-                              .c = dk,
-                              .c_row = gradient_stride,
-                              .add = true };
-        product(&of_keys);
-        product_t of_values = of_keys;
-        of_values.a = power;
-        of_values.b = g;
-        of_values.b_row = out_stride;
-        of_values.c = dv;
-        product(&of_values);
+        score_gradients(&pass, out + first * out_stride, g, out_stride,
+                        log_sum);
+        input_gradients(&pass, g, out_stride, dq, dk, dv, gradient_stride);
     }
 }

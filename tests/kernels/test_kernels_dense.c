@@ -1,6 +1,6 @@
-/* test_kernels_dense.c - tests the kernels of dense layers of every variant that
- * this processor can run: their values against oracles in double, and their
- * gradients against finite differences of these.
+/* test_kernels_dense.c - tests the kernels of dense layers, in every variant
+ * that this processor can run: their values against oracles in double, and
+ * their gradients against finite differences of these.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/kernels.h"
 #include "tests/support/oracle.h"

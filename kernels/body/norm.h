@@ -5,41 +5,50 @@
  * only at the end of a step: two kernels.
  * SPDX-License-Identifier: Apache-2.0 */
 
+/* The sums of four vectors at once hide the latency of the additions. */
+#define NORM_WAYS 4
+#define NORM_EACH _Pragma("GCC unroll 4") for (size_t v = 0; v < NORM_WAYS; v++)
+
+VF_WORD float
+norm_total(const vf_t *sum)
+{
+    return vf_sum(vf_add(vf_add(sum[0], sum[1]), vf_add(sum[2], sum[3])));
+}
+
 static float
 row_sum(const float *x, size_t n)
 {
-    vf_t s0 = vf_zero(), s1 = vf_zero();
+    vf_t sum[NORM_WAYS];
     size_t i = 0;
-    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
-        s0 = vf_add(vf_load(x + i), s0);
-        s1 = vf_add(vf_load(x + i + VF_LANES), s1);
-    }
+    NORM_EACH sum[v] = vf_zero();
+    for (; i + NORM_WAYS * VF_LANES <= n; i += NORM_WAYS * VF_LANES)
+        NORM_EACH sum[v] = vf_add(vf_load(x + i + v * VF_LANES), sum[v]);
     for (; i < n; i += VF_LANES)
-        s0 = vf_add(vf_load_n(x + i, vf_lanes(n - i)), s0);
-    return vf_sum(vf_add(s0, s1));
+        sum[0] = vf_add(vf_load_n(x + i, vf_lanes(n - i)), sum[0]);
+    return norm_total(sum);
 }
 
-/* The sum of (x[i] - mean)^2. The lanes beyond n hold mean^2 after the
- * subtraction, and are left out. */
+/* The sum of (x[i] - mean)^2. */
 static float
 row_squares(const float *x, size_t n, float mean)
 {
-    vf_t s0 = vf_zero(), s1 = vf_zero(), m = vf_set(mean);
+    vf_t sum[NORM_WAYS], m = vf_set(mean);
     size_t i = 0;
-    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
-        vf_t a = vf_sub(vf_load(x + i), m);
-        vf_t b = vf_sub(vf_load(x + i + VF_LANES), m);
-        s0 = vf_fma(a, a, s0);
-        s1 = vf_fma(b, b, s1);
-    }
-    float rest = 0.0f;
+    NORM_EACH sum[v] = vf_zero();
+    for (; i + NORM_WAYS * VF_LANES <= n; i += NORM_WAYS * VF_LANES)
+        NORM_EACH
+        {
+            vf_t a = vf_sub(vf_load(x + i + v * VF_LANES), m);
+            sum[v] = vf_fma(a, a, sum[v]);
+        }
     for (; i + VF_LANES <= n; i += VF_LANES) {
         vf_t a = vf_sub(vf_load(x + i), m);
-        s0 = vf_fma(a, a, s0);
+        sum[0] = vf_fma(a, a, sum[0]);
     }
+    float rest = 0.0f; /* lanes beyond n would hold mean^2 */
     for (; i < n; i++)
         rest += (x[i] - mean) * (x[i] - mean);
-    return vf_sum(vf_add(s0, s1)) + rest;
+    return norm_total(sum) + rest;
 }
 
 typedef struct norm_job {
@@ -97,6 +106,17 @@ norm_gradient_step(const void *what, size_t i, size_t lanes)
     vf_store_n(job->out + i, vf_fma(inner, job->scale, old), lanes);
 }
 
+/* Adds u and u h, which are 0 in lanes beyond n. */
+VF_WORD void
+norm_sums(const norm_job_t *job, size_t i, size_t lanes, vf_t *sum,
+          vf_t *product)
+{
+    vf_t u = vf_mul(vf_load_n(job->gradient + i, lanes),
+                    vf_load_n(job->gain + i, lanes));
+    *sum = vf_add(*sum, u);
+    *product = vf_fma(u, norm_value(job, i, lanes), *product);
+}
+
 static void
 norm_row_gradient(float *dx, const float *gradient, const float *x, size_t n,
                   const skn_norm_t *norm, const skn_norm_row_t *row)
@@ -107,16 +127,16 @@ norm_row_gradient(float *dx, const float *gradient, const float *x, size_t n,
                        .gradient = gradient,
                        .mean = vf_set(row->mean),
                        .scale = vf_set(row->scale) };
-    vf_t sum = vf_zero(), product = vf_zero();
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        size_t lanes = vf_lanes(n - i); /* u is 0 beyond n */
-        vf_t u = vf_mul(vf_load_n(gradient + i, lanes),
-                        vf_load_n(norm->gain + i, lanes));
-        sum = vf_add(sum, u);
-        product = vf_fma(u, norm_value(&job, i, lanes), product);
-    }
-    job.offset = norm->centred ? vf_set(vf_sum(sum) / (float)n) : vf_zero();
-    job.slope = vf_set(vf_sum(product) / (float)n);
+    vf_t sum[NORM_WAYS], product[NORM_WAYS];
+    size_t i = 0;
+    NORM_EACH sum[v] = product[v] = vf_zero();
+    for (; i + NORM_WAYS * VF_LANES <= n; i += NORM_WAYS * VF_LANES)
+        NORM_EACH norm_sums(&job, i + v * VF_LANES, VF_LANES, &sum[v],
+                            &product[v]);
+    for (; i < n; i += VF_LANES)
+        norm_sums(&job, i, vf_lanes(n - i), &sum[0], &product[0]);
+    job.offset = norm->centred ? vf_set(norm_total(sum) / (float)n) : vf_zero();
+    job.slope = vf_set(norm_total(product) / (float)n);
     vf_each(norm_gradient_step, &job, dx, n);
 }
 

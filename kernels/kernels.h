@@ -186,7 +186,8 @@ typedef struct skn_attention {
  * rotate          turns columns i and i + n / 2 of a head of n columns by the
  *                 angle of cosine[i] and sine[i], or `back` by its negative, in
  *                 place; n is even.
- * attention_scratch_floats  room that the next two need.
+ * attention_scratch_bytes  room that the next two need, aligned to 64
+ *                 bytes.
  * attend          out = softmax(scale q k^T) v, rows out_stride apart;
  *                 log_sum[i] = log of the sum of the exponentials of row i,
  *                 which the backward pass reads.
@@ -281,14 +282,14 @@ typedef struct skn_attention {
                                  const float *gate, size_t n))               \
     K(void, rotate, (float *x, const float *cosine, const float *sine,       \
                      size_t n, bool back))                                   \
-    K(size_t, attention_scratch_floats, (size_t tokens, size_t head))        \
+    K(size_t, attention_scratch_bytes, (size_t tokens, size_t head))         \
     K(void, attend, (const skn_attention_t *job, float *out,                 \
-                     size_t out_stride, float *log_sum, float *scratch))     \
+                     size_t out_stride, float *log_sum, void *scratch))      \
     K(void, attend_gradient, (const skn_attention_t *job, const float *out,  \
                               const float *gradient, size_t out_stride,      \
                               const float *log_sum, float *dq, float *dk,    \
                               float *dv, size_t gradient_stride,             \
-                              float *scratch))                               \
+                              void *scratch))                                \
     K(size_t, gemm_rows, (bool half))                                        \
     K(size_t, gemm_scratch_bytes, (size_t m, size_t n, size_t k))            \
     K(size_t, gemm_packed_bytes, (size_t n, size_t k))                       \

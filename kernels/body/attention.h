@@ -99,9 +99,10 @@ attention_width(size_t tokens)
 }
 
 static size_t
-attention_scratch_floats(size_t tokens, size_t head)
+attention_scratch_bytes(size_t tokens, size_t head)
 {
-    return (2 * head + 2 * ATTENTION_ROWS) * attention_width(tokens);
+    return (2 * head + 2 * ATTENTION_ROWS) * attention_width(tokens) *
+           sizeof(float);
 }
 
 /* to[j][i] = factor from[i][j]; rows of `to` are `width` apart. */
@@ -135,7 +136,7 @@ attention_scores(const skn_attention_t *job, const float *keys, size_t width,
 
 static void
 attend(const skn_attention_t *job, float *out, size_t out_stride,
-       float *log_sum, float *scratch)
+       float *log_sum, void *scratch)
 {
     size_t width = attention_width(job->tokens);
     float *keys = scratch, *scores = keys + job->head * width;
@@ -255,7 +256,7 @@ static void
 attend_gradient(const skn_attention_t *job, const float *out,
                 const float *gradient, size_t out_stride, const float *log_sum,
                 float *dq, float *dk, float *dv, size_t gradient_stride,
-                float *scratch)
+                void *scratch)
 {
     size_t width = attention_width(job->tokens), head = job->head;
     float *keys = scratch, *values = keys + head * width;

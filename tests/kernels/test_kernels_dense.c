@@ -276,8 +276,8 @@ test_attention(const skn_kernels_t *kernels, size_t tokens, size_t head,
         by[i] = oracle_float(&random);
     const skn_attention_t job = { tokens,          head,   rows,  rows + head,
                                   rows + 2 * head, STRIDE, 0.25f, causal };
-    float *scratch =
-        malloc(sizeof(float) * kernels->attention_scratch_floats(tokens, head));
+    size_t bytes = kernels->attention_scratch_bytes(tokens, head);
+    void *scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
     kernels->attend(&job, got, HEAD_MAX, log_sum, scratch);
     (void)attention_loss(&job, by, want);
     for (size_t i = 0; i < tokens; i++)

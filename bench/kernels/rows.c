@@ -42,6 +42,23 @@ norm_of(const bench_rows_t *rows)
     return &norm;
 }
 
+/* A head of 32 columns over 32 tokens, whose q, k and v are a row. */
+#define TOKENS 32
+#define HEAD 32
+static float log_sum[TOKENS], slopes[3 * TOKENS * HEAD];
+static _Alignas(64) char scratch[1 << 16];
+
+static const skn_attention_t *
+attention_of(const float *x)
+{
+    static skn_attention_t job = { TOKENS, HEAD,     NULL, NULL,
+                                   NULL,   3 * HEAD, 0.2f, true };
+    job.q = x;
+    job.k = x + HEAD;
+    job.v = x + 2 * HEAD;
+    return &job;
+}
+
 /* Steps to the next row, which is `room` floats further in each stream. */
 static bench_rows_t *
 next(void *subject)
@@ -112,6 +129,12 @@ CALL(silu_gate_gradient,
      kernels->silu_gate_gradient(y, x, y, x, rows->weight, n))
 CALL(rotate, kernels->rotate(x, rows->weight, rows->weight, n, false))
 
+CALL(attend, kernels->attend(attention_of(x), y, HEAD, log_sum, scratch))
+CALL(attend_gradient,
+     kernels->attend_gradient(attention_of(x), y, y, HEAD, log_sum, slopes,
+                              slopes + HEAD, slopes + 2 * HEAD, 3 * HEAD,
+                              scratch))
+
 static void
 call_topk(void *subject)
 {
@@ -174,6 +197,8 @@ static const struct {
     { "silu_gate_gradient/1024", call_silu_gate_gradient, 1024, 0, 16, 15, 1,
       0 },
     { "rotate/512", call_rotate, 512, 0, 8, 2, 0, 0 },
+    { "attend/32x32", call_attend, 3072, 4, 0, 11, 0, 0 },
+    { "attend_gradient/32x32", call_attend_gradient, 3072, 4, 0, 27, 0, 0 },
 };
 
 /* Fills with numbers in (-1, 1), about half of them with their bit set. */

@@ -255,7 +255,8 @@ static skn_status_t
 abuse_tick(skn_actor_t *actor, void *state, skn_error_t *e)
 {
     (void)state;
-    skn_actor_finish(actor);
+    if (skn_actor_option_int(actor, "number") == 3)
+        skn_actor_finish(actor); /* else it may be due before the first turn */
     return abuse_in(3, actor, e);
 }
 

@@ -64,6 +64,14 @@ norm_value(const norm_job_t *job, size_t i, size_t lanes)
     return vf_mul(vf_sub(x, job->mean), job->scale);
 }
 
+/* The gradient by the normalised row; 0 in lanes beyond n. */
+VF_WORD vf_t
+norm_slope(const norm_job_t *job, size_t i, size_t lanes)
+{
+    return vf_mul(vf_load_n(job->gradient + i, lanes),
+                  vf_load_n(job->gain + i, lanes));
+}
+
 VF_WORD void
 norm_step(const void *what, size_t i, size_t lanes)
 {
@@ -98,8 +106,7 @@ VF_WORD void
 norm_gradient_step(const void *what, size_t i, size_t lanes)
 {
     const norm_job_t *job = what;
-    vf_t u = vf_mul(vf_load_n(job->gradient + i, lanes),
-                    vf_load_n(job->gain + i, lanes));
+    vf_t u = norm_slope(job, i, lanes);
     vf_t h = norm_value(job, i, lanes);
     vf_t inner = vf_sub(vf_sub(u, job->offset), vf_mul(h, job->slope));
     vf_t old = vf_load_n(job->out + i, lanes);
@@ -111,8 +118,7 @@ VF_WORD void
 norm_sums(const norm_job_t *job, size_t i, size_t lanes, vf_t *sum,
           vf_t *product)
 {
-    vf_t u = vf_mul(vf_load_n(job->gradient + i, lanes),
-                    vf_load_n(job->gain + i, lanes));
+    vf_t u = norm_slope(job, i, lanes);
     *sum = vf_add(*sum, u);
     *product = vf_fma(u, norm_value(job, i, lanes), *product);
 }

@@ -52,7 +52,7 @@ static const skn_kind_t parser = SKN_KIND(
     SKN_SET(handlers, handlers)
     SKN_SET(sends, sends));
 
-/* What was read and not sent: `used` bytes, with whole lines first. */
+/* The `used` bytes that the daemon has read and not sent yet. */
 static char bytes[4096];
 static size_t used;
 

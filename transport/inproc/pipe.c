@@ -91,7 +91,8 @@ static atomic_uint socket_count;
  * in a ring has 7,000. */
 #define SOCKETS_MAX 16384
 
-/* What one thread has found free, it uses before another looks. */
+/* Held by a thread from its look for free descriptors or threads until it has
+ * used them. */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The process exits without having ended its topologies. CZMQ then waits 200 ms

@@ -166,8 +166,8 @@ save_between_markers(const char *plan, const char *copy, char sha256[80])
     free(text);
 }
 
-/* The window runs empty where the run is saved, and the index of a sampler is
- * built anew there: the rest of the run is the same from its checkpoint. */
+/* A save lets the window run empty and rebuilds the index of a sampler, so that
+ * a run which resumes from the checkpoint ends with the same weights. */
 static void
 expect_same_from_checkpoint(const char *window, const char *sampler)
 {

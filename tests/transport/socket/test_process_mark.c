@@ -29,7 +29,8 @@ is_other(uint32_t mark)
            !skn_process_is_other(skn_process_mark());
 }
 
-/* Of the grandparent and of the parent. */
+/* Whether a grandchild recognises neither its parent nor its grandparent as
+ * itself. */
 static bool
 is_other_in_grandchild(uint32_t mark)
 {

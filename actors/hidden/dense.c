@@ -318,6 +318,7 @@ dense_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .name = skn_actor_name(actor),
         .rows_max = (uint32_t)skn_actor_option_int(actor, "batch_rows"),
         .columns = (uint32_t)skn_actor_option_int(actor, "inputs"),
+        .constant = 1.0f,
     };
     dense->below.stride = skn_stride_floats(dense->below.columns + 1);
     skn_layer_shape_t shape = {

@@ -3,10 +3,11 @@
  *
  * Batch t: h = ReLU(bias + sum over the sample's features of value * row), each
  * unit summed by one actor in feature order, so that the bits do not depend on
- * how columns are dealt. Then dropout, and the slice goes to the next layer.
- * When the gradient of the slice has come, the gradient of each distinct
- * feature's row is formed once and goes to the updater with the rows. Equations
- * (6) and (27) of docs/concepts/equations.md.
+ * how columns are dealt. Then dropout, and the slice goes to the next layer. A
+ * layer may be linear (`relu: false`) and without a bias. When the gradient of
+ * the slice has come, the gradient of each distinct feature's row is formed
+ * once and goes to the updater with the rows. Equations (6) and (27) of
+ * docs/concepts/equations.md.
  *
  * This file owns: the sums over features, forwards and backwards. Not here: the
  * batches in flight (layer.c), the update rule (updater.c), the order of
@@ -21,6 +22,7 @@
 typedef struct embedding {
     skn_layer_t layer;      /* first: layer.h */
     uint32_t feature_count; /* the bias is row feature_count */
+    bool has_bias;          /* else that row has no gradient */
 } embedding_t;
 
 static void
@@ -61,6 +63,8 @@ form_gradient(const embedding_t *embedding, const skn_layer_flight_t *flight,
                             columns, batch->sample.at + first,
                             batch->weight.at + first, end - first, columns);
     }
+    if (!embedding->has_bias)
+        return;
     float *bias = message->value.at + distinct_count * columns;
     message->unit.at[distinct_count] = embedding->feature_count;
     for (uint32_t i = 0; i < batch->rows; i++)
@@ -71,13 +75,14 @@ static skn_gradient_t *
 gradient_new(skn_actor_t *actor, skn_layer_t *layer,
              const skn_layer_flight_t *flight, skn_error_t *error)
 {
+    const embedding_t *embedding = (const embedding_t *)layer;
     const skn_batch_t *batch = flight->input;
-    size_t unit_count = batch->distinct.count + 1;
+    size_t unit_count = batch->distinct.count + embedding->has_bias;
     size_t counts[] = { unit_count, unit_count * layer->hidden.columns };
     skn_gradient_t *message =
         skn_actor_message(actor, &skn_gradient_schema, counts, error);
     if (message)
-        form_gradient((const embedding_t *)layer, flight, message);
+        form_gradient(embedding, flight, message);
     return message;
 }
 
@@ -170,13 +175,17 @@ embedding_open(skn_actor_t *actor, void *state, skn_error_t *error)
     embedding_t *embedding = state;
     embedding->feature_count =
         (uint32_t)skn_actor_option_int(actor, "features");
+    embedding->has_bias = skn_actor_option_bool(actor, "bias");
     skn_layer_shape_t shape = {
         .column_first = (uint32_t)skn_actor_option_int(actor, "column_first"),
         .columns = (uint32_t)skn_actor_option_int(actor, "column_count"),
         .rows = embedding->feature_count + 1,
     };
     shape.width = shape.columns;
-    return skn_layer_open(&embedding->layer, actor, &work, &shape, error);
+    skn_status_t status =
+        skn_layer_open(&embedding->layer, actor, &work, &shape, error);
+    embedding->layer.hidden.is_linear = !skn_actor_option_bool(actor, "relu");
+    return status;
 }
 
 static void
@@ -193,6 +202,10 @@ static const skn_option_t options[] = {
       "first hidden unit of the shard, a multiple of 8" },
     { "column_count", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "number of hidden units of the shard" },
+    { "relu", SKN_OPTION_BOOL, "true", 0, 0, NULL,
+      "clamp hidden values at 0; false: a linear layer, for which the layer "
+      "above must not pack gradients" },
+    SKN_BIAS_OPTION,
     SKN_HIDDEN_OPTIONS,
     SKN_TURNS_OPTIONS,
     SKN_COPY_OPTIONS,

@@ -63,11 +63,13 @@ skn_hidden_close(skn_hidden_t *hidden)
     memset(hidden, 0, sizeof(*hidden));
 }
 
-void
-skn_hidden_activate(const skn_hidden_t *hidden, skn_activation_t *activation)
+/* Drops the units of the batch that `activation` is of, and scales the others:
+ * its values, or their gradient. */
+static void
+drop_units(const skn_hidden_t *hidden, const skn_activation_t *activation,
+           float *value)
 {
     size_t columns = hidden->columns;
-    hidden->kernels->relu(activation->value.at, activation->rows * columns);
     if (hidden->keep >= 1.0f || activation->purpose != SKN_PURPOSE_TRAIN)
         return;
     for (uint32_t i = 0; i < activation->rows; i++) {
@@ -75,17 +77,31 @@ skn_hidden_activate(const skn_hidden_t *hidden, skn_activation_t *activation)
                               .stream = activation->batch,
                               .row = i,
                               .first_column = hidden->column_first };
-        hidden->kernels->dropout(activation->value.at + i * columns, columns,
-                                 hidden->keep, &noise);
+        hidden->kernels->dropout(value + i * columns, columns, hidden->keep,
+                                 &noise);
     }
 }
 
-/* Passes the merged gradient back through dropout and ReLU. */
+void
+skn_hidden_activate(const skn_hidden_t *hidden, skn_activation_t *activation)
+{
+    float *value = activation->value.at;
+    if (!hidden->is_linear)
+        hidden->kernels->relu(value, activation->rows * hidden->columns);
+    drop_units(hidden, activation, value);
+}
+
+/* Passes the merged gradient back through dropout and ReLU, whose zeros are
+ * those of the activation. */
 static void
 finish(const skn_hidden_t *hidden, const skn_activation_t *activation,
        float *gradient)
 {
     size_t cells = (size_t)activation->rows * hidden->columns;
+    if (hidden->is_linear) {
+        drop_units(hidden, activation, gradient);
+        return;
+    }
     hidden->kernels->scale(gradient, 1.0f / hidden->keep, cells);
     hidden->kernels->relu_mask_mul(gradient, activation->value.at, cells);
 }
@@ -126,6 +142,8 @@ fits_packing(skn_hidden_t *hidden, const skn_u32s_t *open, size_t *cells)
     *cells = rows * hidden->columns;
     if (open->count == 0)
         return true;
+    if (hidden->is_linear)
+        return false;
     if (hidden->open_sum == SIZE_MAX)
         hidden->open_sum = skn_packing_count(&hidden->packing, hidden->open);
     *cells = hidden->open_sum;

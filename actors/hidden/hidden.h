@@ -13,7 +13,8 @@
 typedef struct skn_hidden {
     const skn_kernels_t *kernels;
     uint32_t column_first, columns;
-    float keep; /* 1 - dropout */
+    bool is_linear; /* no ReLU: values and gradients pass as they are */
+    float keep;     /* 1 - dropout */
     uint64_t dropout_key;
     uint32_t batch_rows;
     skn_merge_t merge;
@@ -39,6 +40,11 @@ typedef struct skn_hidden {
 #define SKN_TURNS_OPTIONS                                                      \
     SKN_OPTION_OF("window", "1", SKN_SETTING_WINDOW),                          \
         SKN_OPTION_OF("order", "fixed", SKN_SETTING_ORDER)
+
+/* The option of kinds whose layer may have no bias. */
+#define SKN_BIAS_OPTION                                                        \
+    { "bias", SKN_OPTION_BOOL, "true", 0, 0, NULL,                             \
+      "false: the bias is never trained, and stays as it was made" }
 /* clang-format on */
 
 /* Reads the options of `actor` and allocates. Freed by skn_hidden_close, also
@@ -48,14 +54,16 @@ skn_status_t skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor,
                              skn_error_t *error);
 void skn_hidden_close(skn_hidden_t *hidden);
 
-/* Applies ReLU, and dropout in training, to a slice [rows][columns], in
- * place. */
+/* Applies ReLU, unless the layer is linear, and dropout in training, to a slice
+ * [rows][columns], in place. */
 void skn_hidden_activate(const skn_hidden_t *hidden,
                          skn_activation_t *activation);
 
 /* Merges the output shards' parts into the gradient [rows][columns] of the mean
- * loss, masked where `activation` is 0. `partitions` are from the same shards
- * and batch, or NULL if the parts are not normalised. */
+ * loss before dropout and ReLU. `partitions` are from the same shards and
+ * batch, or NULL if the parts are not normalised. Parts that are packed by the
+ * zeros of `activation` are refused if the layer is linear: a 0 is a value like
+ * any other there. */
 skn_status_t skn_hidden_merge(skn_hidden_t *hidden, const skn_parts_t *parts,
                               const skn_parts_t *partitions,
                               const skn_activation_t *activation,

@@ -48,6 +48,6 @@ skn_slices_join(const skn_slices_t *slices, const skn_parts_t *parts,
                         slices->name, (unsigned long long)first->batch,
                         (unsigned long long)columns, slices->columns);
     for (uint32_t i = 0; i < first->rows; i++)
-        hidden[i * slices->stride + slices->columns] = 1.0f;
+        hidden[i * slices->stride + slices->columns] = slices->constant;
     return SKN_OK;
 }

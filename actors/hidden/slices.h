@@ -12,11 +12,12 @@ typedef struct skn_slices {
     const char *name; /* of the actor, for messages */
     uint32_t rows_max, columns;
     size_t stride;
+    float constant; /* input of the bias: 1; 0 in a layer without a bias */
 } skn_slices_t;
 
 /* Copies one activation of each shard below into `hidden`, [rows][stride], and
- * sets column `columns` to 1: that multiplies the bias. SKN_BAD_MESSAGE if the
- * slices do not make up the layer. */
+ * sets column `columns` to `constant`. SKN_BAD_MESSAGE if the slices do not
+ * make up the layer. */
 skn_status_t skn_slices_join(const skn_slices_t *slices,
                              const skn_parts_t *parts, float *hidden,
                              skn_error_t *error);

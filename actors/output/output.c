@@ -42,6 +42,7 @@ typedef struct output {
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
     bool has_normalisers; /* evaluations send (m, z) */
+    float constant;       /* input of the bias: skn_slices_t */
     skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count;
@@ -332,7 +333,8 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     skn_slices_t below = { .name = skn_actor_name(actor),
                            .rows_max = output->head.batch_rows,
                            .columns = output->head.hidden,
-                           .stride = output->head.hidden_stride };
+                           .stride = output->head.hidden_stride,
+                           .constant = output->constant };
     skn_status_t status =
         skn_slices_join(&below, parts, arrival->hidden, error);
     if (status != SKN_OK)
@@ -517,6 +519,7 @@ read_options(const skn_actor_t *actor, output_t *output)
     output->topk = option_u32(actor, "topk");
     output->has_normalisers = skn_actor_option_bool(actor, "normalises") &&
                               head->loss == SKN_LOSS_IS_SOFTMAX;
+    output->constant = skn_actor_option_bool(actor, "bias") ? 1.0f : 0.0f;
     output->label_count = option_u32(actor, "labels");
     output->share.packed = skn_actor_option_bool(actor, "packed");
     output->flight_count = window + 1;
@@ -603,6 +606,7 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("topk", "5", SKN_SETTING_TOPK),
     { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send the shard's normaliser in evaluations, for probabilities" },
+    SKN_BIAS_OPTION,
     SKN_SAMPLER_OPTIONS,
     SKN_INDEX_KEEPER_OPTIONS,
     SKN_HIDDEN_OPTIONS,

@@ -30,8 +30,9 @@ typedef struct problem {
     double smoothing;
     uint32_t strip_units;
     bool half;
-    float *h; /* [rows][hidden] */
-    float *w; /* [labels][hidden + 1] */
+    bool is_linear; /* no ReLU below, and no bias */
+    float *h;       /* [rows][hidden] */
+    float *w;       /* [labels][hidden + 1] */
     uint32_t *offset, *label, *distinct;
     skn_labels_t message;
 } problem_t;
@@ -87,7 +88,7 @@ problem_init(problem_t *problem, uint64_t seed, bool some_without)
     problem->h = oracle_floats(&random, problem->rows * problem->hidden, 1);
     problem->w = oracle_floats(&random, problem->labels * width, 1.5f);
     for (size_t k = 0; k < problem->rows * problem->hidden; k++)
-        if (problem->h[k] < -0.3f)
+        if (!problem->is_linear && problem->h[k] < -0.3f)
             problem->h[k] = 0; /* as ReLU leaves them */
     if (problem->kind == SKN_ROWS_SGD_BF16)
         for (size_t k = 0; k < problem->labels * width; k++)
@@ -246,7 +247,7 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
         memset(h, 0xff, head->hidden_stride * sizeof(float)); /* NaN */
         memcpy(h, problem->h + i * problem->hidden,
                problem->hidden * sizeof(float));
-        h[problem->hidden] = 1;
+        h[problem->hidden] = problem->is_linear ? 0 : 1;
     }
     cr_assert_eq(skn_head_forward(head, flight, &error), SKN_OK, "%s",
                  error.text);
@@ -427,7 +428,8 @@ head_loss(const problem_t *problem, const double *h, const double *w,
         const double *c = weight + (size_t)i * labels;
         uint32_t first = problem->offset[i], end = problem->offset[i + 1];
         for (uint32_t j = 0; j < labels; j++) {
-            o[j] = w[(size_t)j * (hidden + 1) + hidden];
+            o[j] =
+                problem->is_linear ? 0 : w[(size_t)j * (hidden + 1) + hidden];
             for (uint32_t k = 0; k < hidden; k++)
                 o[j] += h[i * hidden + k] * w[(size_t)j * (hidden + 1) + k];
             m = fmax(m, o[j]);

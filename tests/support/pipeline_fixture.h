@@ -41,6 +41,7 @@ typedef struct layout {
     uint32_t hidden, dense, output; /* shards; dense 0: no such layer */
     uint32_t window, batches;
     bool wire, free_order, packed;
+    bool is_linear;              /* neither ReLU nor biases */
     const char *word[WORDS_MAX]; /* further overrides, up to a NULL */
 } layout_t;
 
@@ -218,25 +219,34 @@ layout_words(const layout_t *layout, char text[][64], const char **words)
     return count;
 }
 
-/* The same topology with every `packed: false` of its actors made true. */
+/* The same topology with `from` replaced by `to` wherever it stands. */
 static inline skn_topology_t *
-pipeline_packed(skn_topology_t **plain)
+pipeline_changed(skn_topology_t **plain, const char *from, const char *to)
 {
-    char *text = NULL, *at;
+    char *text = NULL, *changed = NULL;
     size_t bytes = 0, count = 0;
     skn_error_t error = { 0 };
     FILE *file = open_memstream(&text, &bytes);
     cr_assert(file);
     cr_assert_eq(skn_spec_print(skn_topology_spec(*plain), file, NULL), SKN_OK);
     cr_assert_eq(fclose(file), 0);
-    for (at = text; (at = strstr(at, "packed: false")); count++)
-        memcpy(at, "packed: true ", 13);
+    file = open_memstream(&changed, &bytes);
+    cr_assert(file);
+    const char *at = text;
+    for (const char *next; (next = strstr(at, from)); count++) {
+        (void)fprintf(file, "%.*s%s", (int)(next - at), at, to);
+        at = next + strlen(from);
+    }
+    (void)fprintf(file, "%s", at);
+    cr_assert_eq(fclose(file), 0);
     cr_assert_gt(count, 0);
-    skn_topology_t *packed = skn_topology_new(text, "packed", NULL, &error);
-    cr_assert(packed, "%s", error.text);
+    skn_topology_t *topology =
+        skn_topology_new(changed, "changed", NULL, &error);
+    cr_assert(topology, "%s", error.text);
     free(text);
+    free(changed);
     skn_topology_destroy(plain);
-    return packed;
+    return topology;
 }
 
 static inline trained_t
@@ -265,7 +275,14 @@ pipeline_train(pipeline_t *pipeline, const layout_t *layout)
         skn_problems_print(problems, stderr);
     cr_assert_eq(status, SKN_OK, "%s", error.text);
     if (layout->packed)
-        run.topology = pipeline_packed(&run.topology);
+        run.topology =
+            pipeline_changed(&run.topology, "packed: false", "packed: true");
+    if (layout->is_linear) {
+        run.topology =
+            pipeline_changed(&run.topology, " relu: true", " relu: false");
+        run.topology =
+            pipeline_changed(&run.topology, " bias: true", " bias: false");
+    }
     skn_start_options_t start =
         SKN_START_OPTIONS(.wire = layout->wire, .no_binding = true);
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK, "%s",

@@ -470,6 +470,7 @@ Test(pipeline, free_order_trains_every_batch)
 /* Layer k: units[k] of them over below[k]; the bias lies behind a row. */
 typedef struct net {
     int layers;
+    bool is_linear; /* neither ReLU nor biases */
     uint32_t units[LAYERS_MAX], below[LAYERS_MAX];
     double *w[LAYERS_MAX]; /* [units][below + 1] */
 } net_t;
@@ -505,6 +506,7 @@ net_fini(net_t *net)
 static void
 net_copy(net_t *net, const net_t *from)
 {
+    net->is_linear = from->is_linear;
     for (int k = 0; k < net->layers; k++)
         memcpy(net->w[k], from->w[k], net_count(net, k) * sizeof(double));
 }
@@ -549,7 +551,8 @@ net_point(const net_t *net, const pipeline_t *pipeline, uint32_t point,
             double sum = w[net->below[k]];
             for (uint32_t i = 0; i < net->below[k]; i++)
                 sum += w[i] * pass->x[k][i];
-            pass->x[k + 1][u] = k + 1 < net->layers && sum < 0 ? 0 : sum;
+            pass->x[k + 1][u] =
+                !net->is_linear && k + 1 < net->layers && sum < 0 ? 0 : sum;
         }
     }
     double *o = pass->x[net->layers], m = -INFINITY, z = 0, loss = 0;
@@ -574,10 +577,10 @@ net_point(const net_t *net, const pipeline_t *pipeline, uint32_t point,
                 down[i] += pass->g[u] * w[i];
                 to[i] += pass->g[u] * pass->x[k][i] / rows;
             }
-            to[net->below[k]] += pass->g[u] / rows;
+            to[net->below[k]] += net->is_linear ? 0 : pass->g[u] / rows;
         }
         for (uint32_t i = 0; k > 0 && i < net->below[k]; i++)
-            pass->g[i] = pass->x[k][i] > 0 ? down[i] : 0;
+            pass->g[i] = pass->x[k][i] > 0 || net->is_linear ? down[i] : 0;
     }
     return loss;
 }
@@ -665,6 +668,7 @@ expect_as_in_double(layout_t layout, double rate)
     pipeline_init(&pipeline);
     net_init(&net, layout.dense > 0);
     net_draw(&net);
+    net.is_linear = layout.is_linear;
     (void)skn_text_write(word, sizeof(word), "train.optimizer.rate=%g", rate);
     layout.word[0] = word;
     (void)snprintf(name, sizeof(name), "window %u, %u batches", layout.window,
@@ -697,6 +701,18 @@ Test(pipeline, twenty_steps_are_what_they_are_in_double)
             (layout_t){
                 .hidden = 2, .output = 3, .window = window, .batches = 20 },
             2);
+}
+
+/* As in a language model, between whose ends a linear trunk lies. */
+Test(pipeline, twenty_steps_without_relu_or_bias_are_what_they_are_in_double)
+{
+    for (uint32_t window = 1; window <= 2; window++)
+        expect_as_in_double((layout_t){ .hidden = 2,
+                                        .output = 3,
+                                        .window = window,
+                                        .batches = 20,
+                                        .is_linear = true },
+                            2);
 }
 
 Test(pipeline, twenty_steps_with_dense_layers_are_what_they_are_in_double)

@@ -12,12 +12,15 @@
 #define CELLS (ROWS * COLUMNS)
 #define KEEP 0.75f
 
+static bool is_linear;
+
 static skn_hidden_t
 hidden_of(uint32_t column_first, uint32_t columns, float keep)
 {
     return (skn_hidden_t){ .kernels = skn_kernels_best(),
                            .column_first = column_first,
                            .columns = columns,
+                           .is_linear = is_linear,
                            .keep = keep,
                            .dropout_key = 31,
                            .batch_rows = ROWS };
@@ -67,6 +70,18 @@ Test(hidden, without_dropout_it_is_relu)
     activate(y, 0, SKN_PURPOSE_TRAIN, 1);
     for (int k = 0; k < CELLS; k++)
         cr_expect_eq(y[k], x[k] > 0 ? x[k] : 0);
+    free(x);
+}
+
+Test(hidden, a_linear_layer_passes_values_as_they_are)
+{
+    oracle_random_t random = { 1 };
+    float *x = oracle_floats(&random, CELLS, 1), y[CELLS];
+    is_linear = true;
+    memcpy(y, x, sizeof(y));
+    activate(y, 0, SKN_PURPOSE_TRAIN, 1);
+    cr_expect(memcmp(y, x, sizeof(y)) == 0);
+    is_linear = false;
     free(x);
 }
 
@@ -131,7 +146,8 @@ Test(hidden, dropout_is_fixed_by_batch_sample_and_unit)
 
 /* The gradient of sum r h(x) by x, where h is what skn_hidden_activate does:
  * differences are exact, since h is linear on each side of 0. */
-Test(hidden, the_way_back_is_what_differences_say)
+static void
+expect_differences(void)
 {
     oracle_random_t random = { 2 };
     float *x = oracle_floats(&random, CELLS, 1);
@@ -169,12 +185,49 @@ Test(hidden, the_way_back_is_what_differences_say)
         double want = slope * ((double)r1[k] + (double)r2[k]);
         cr_expect(fabs((double)gradient[k] - want) <= 2e-3,
                   "[%d]: got %g, want %g", k, (double)gradient[k], want);
-        cr_expect(h[k] > 0 || gradient[k] == 0);
+        cr_expect(h[k] > 0 || is_linear || gradient[k] == 0);
     }
     skn_hidden_close(&hidden);
     free(x);
     free(r1);
     free(r2);
+}
+
+Test(hidden, the_way_back_is_what_differences_say)
+{
+    expect_differences();
+}
+
+Test(hidden, the_way_back_of_a_linear_layer_is_what_differences_say)
+{
+    is_linear = true;
+    expect_differences();
+    is_linear = false;
+}
+
+/* A value of 0 is as good as another: its gradient is needed. */
+Test(hidden, a_linear_layer_refuses_packed_parts)
+{
+    float value[CELLS] = { 0 }, gradient[CELLS];
+    uint32_t place = skn_node_place(0, 0), open[ROWS] = { 0 };
+    skn_error_t error = { 0 };
+    is_linear = true;
+    skn_hidden_t hidden = hidden_below(0, 1);
+    is_linear = false;
+    skn_activation_t activation =
+        activation_of(value, 3, SKN_PURPOSE_TRAIN, COLUMNS);
+    skn_hidden_gradient_t one = { .batch = 3,
+                                  .rows = ROWS,
+                                  .columns = COLUMNS,
+                                  .open = { open, ROWS },
+                                  .node = { &place, 1 } };
+    const void *part[] = { &one };
+    skn_parts_t parts = { .at = part, .count = 1 };
+    cr_expect_eq(skn_hidden_sum(&hidden, &parts, &activation, gradient, &error),
+                 SKN_BAD_MESSAGE);
+    cr_expect_str_eq(error.text, "hidden_gradient of shard 0, batch 3: packed "
+                                 "by a different activation");
+    skn_hidden_close(&hidden);
 }
 
 /* One-vs-all shares add up; the mean is taken over the samples. */

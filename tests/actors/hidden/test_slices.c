@@ -10,7 +10,7 @@
 #define COLUMNS 20
 #define STRIDE 32
 
-static const skn_slices_t below = { "output.3", ROWS, COLUMNS, STRIDE };
+static const skn_slices_t below = { "output.3", ROWS, COLUMNS, STRIDE, 1 };
 
 /* Part k has columns first[k] .. first[k + 1] of `whole`. */
 static void
@@ -51,6 +51,11 @@ Test(slices, the_layer_is_whole_again_with_a_one_behind_it)
                              COLUMNS * sizeof(float)) == 0);
             cr_expect_eq(hidden[i * STRIDE + COLUMNS], 1.0f);
         }
+        skn_slices_t no_bias = below;
+        no_bias.constant = 0;
+        cr_assert_eq(skn_slices_join(&no_bias, &parts, hidden, NULL), SKN_OK);
+        for (uint32_t i = 0; i < ROWS; i++)
+            cr_expect_eq(hidden[i * STRIDE + COLUMNS], 0.0f);
     }
     free(whole);
 }

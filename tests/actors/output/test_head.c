@@ -167,6 +167,7 @@ expect_gradients(const problem_t *problem, const outcome_t *outcome,
 static bool late; /* what problems are merged like */
 static double smoothing;
 static uint32_t strip_units; /* 0: all units are one strip */
+static bool is_linear;       /* inputs may be negative, and meet no bias */
 
 static void
 expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
@@ -181,9 +182,12 @@ expect_all_samplings(skn_loss_t loss, skn_rows_kind_t kind, bool fixed,
             problem.late = late;
             problem.smoothing = smoothing;
             problem.strip_units = strip_units;
+            problem.is_linear = is_linear;
             problem_init(&problem, 17 + k, some_without);
             head_run(&problem, fixed, shards, &outcome);
             expect_gradients(&problem, &outcome, samplings[k].name);
+            for (uint32_t row = 0; row < problem.labels && is_linear; row++)
+                cr_expect_eq(outcome.row[row * 10 + 9], 0.0f, "a bias");
             outcome_fini(&outcome);
             problem_fini(&problem);
         }
@@ -231,6 +235,18 @@ Test(head, samples_without_labels_have_no_softmax_gradient)
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
     expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, true, true);
     expect_all_samplings(SKN_LOSS_IS_ONE_VS_ALL, SKN_ROWS_SGD, false, true);
+}
+
+/* Behind a linear trunk, with the hidden values of both signs. */
+Test(head, inputs_below_zero_without_a_bias_are_what_differences_say)
+{
+    is_linear = true;
+    for (strip_units = 0; strip_units <= 7; strip_units += 7) {
+        expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, false, true);
+        expect_all_samplings(SKN_LOSS_IS_SOFTMAX, SKN_ROWS_SGD, true, true);
+    }
+    is_linear = false;
+    strip_units = 0;
 }
 
 Test(head, rows_with_moments_and_rows_of_bf16_give_the_same)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 
 /* Not symmetric: training and test file must not be swapped. */
 uint64_t

@@ -1,8 +1,8 @@
 /* dataset.c - opens a data file as an array of points, by its cache.
  *
- * This file owns: the map of the cache, and the decision whether a cache fits.
- * Not here: the checks (dataset_check.c), the writing (dataset_build.c), the
- * names (dataset_place.c), the layout (dataset_file.h).
+ * This file owns: the decision whether a cache fits. Not here: the checks
+ * (dataset_check.c), the writing (dataset_build.c), the names and the map
+ * (formats/source/cache.h), the layout (dataset_file.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
 
@@ -16,18 +16,16 @@
 #include <unistd.h>
 
 #include "formats/dataset/dataset_file.h"
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 
 struct skn_dataset {
-    void *file; /* the mapped cache, file_bytes long */
-    size_t file_bytes;
+    skn_cache_t cache;
     const uint32_t *row;    /* [row_words] */
     const uint64_t *offset; /* [point_count + 1] */
     /* A copy of the frequencies if there are more labels than the cache has
      * seen; else NULL. */
     void *wider;
     size_t wider_bytes;
-    char *cache_path;
     skn_dataset_info_t info;
 };
 
@@ -38,30 +36,12 @@ no_memory(const char *path, skn_error_t *error)
                     skn_stream_name_shown(path));
 }
 
-/* Maps the cache `fd`. False: it cannot be a cache. */
-static bool
-file_map(skn_dataset_t *dataset, int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        (uint64_t)status.st_size < sizeof(skn_dataset_head_t))
-        return false;
-    size_t bytes = (size_t)status.st_size;
-    void *file = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (file == MAP_FAILED)
-        return false;
-    dataset->file = file;
-    dataset->file_bytes = bytes;
-    return true;
-}
-
-static void
-file_unmap(skn_dataset_t *dataset)
-{
-    if (dataset->file)
-        (void)munmap(dataset->file, dataset->file_bytes);
-    dataset->file = NULL;
-}
+/* An open in progress. */
+typedef struct dataset_opening {
+    const char *path;
+    const struct stat *source;
+    const skn_dataset_options_t *options;
+} dataset_opening_t;
 
 /* Whether the labels, or the features, of a cache are exactly those below
  * `wanted`. */
@@ -78,13 +58,16 @@ sort_fits(uint32_t seen, uint64_t unknown, uint32_t expected, uint32_t wanted,
  * Indices beyond the expected sizes do not fit either: then a rebuild finds the
  * line for the error sentence. */
 static bool
-cache_fits(const skn_dataset_t *dataset, const struct stat *source,
-           const skn_dataset_options_t *options)
+cache_fits(void *owner, const skn_cache_t *cache)
 {
-    const skn_dataset_head_t *head = dataset->file;
+    const dataset_opening_t *opening = owner;
+    const struct stat *source = opening->source;
+    const skn_dataset_options_t *options = opening->options;
+    const skn_dataset_head_t *head = cache->file;
     int64_t mtime_ns =
         source->st_mtim.tv_sec * INT64_C(1000000000) + source->st_mtim.tv_nsec;
-    if (!skn_dataset_head_check(head, dataset->file_bytes) ||
+    if (cache->file_bytes < sizeof(*head) ||
+        !skn_dataset_head_check(head, cache->file_bytes) ||
         head->source_bytes != (uint64_t)source->st_size ||
         head->source_mtime_ns != mtime_ns ||
         head->normalize != (uint32_t)options->normalize ||
@@ -97,98 +80,15 @@ cache_fits(const skn_dataset_t *dataset, const struct stat *source,
                    head->expected_labels, options->label_count,
                    options->unknown_ignored))
         return false;
-    (void)madvise(dataset->file, dataset->file_bytes, MADV_WILLNEED);
-    return skn_dataset_body_check(dataset->file);
+    (void)madvise(cache->file, cache->file_bytes, MADV_WILLNEED);
+    return skn_dataset_body_check(cache->file);
 }
 
-/* Looks for a fitting cache at each place. */
-static bool
-cache_find(skn_dataset_t *dataset, const skn_dataset_places_t *places,
-           const struct stat *source, const skn_dataset_options_t *options)
-{
-    for (size_t k = 0; k < places->count; k++) {
-        /* O_NONBLOCK: a pipe of that name would wait for a writer. */
-        int fd = open(places->path[k], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0)
-            continue;
-        bool found = file_map(dataset, fd);
-        (void)close(fd);
-        if (found && cache_fits(dataset, source, options)) {
-            dataset->cache_path = strdup(places->path[k]);
-            if (dataset->cache_path)
-                return true;
-        }
-        file_unmap(dataset);
-    }
-    return false;
-}
-
-/* Builds the cache in `temp`, which is open. */
 static skn_status_t
-build_there(skn_dataset_t *dataset, const char *path, skn_dataset_temp_t *temp,
-            const struct stat *source, const skn_dataset_options_t *options,
-            skn_error_t *error)
+cache_write(void *owner, skn_cache_temp_t *temp, skn_error_t *error)
 {
-    skn_status_t status = skn_dataset_build(path, options, temp, error);
-    /* Users that may read the source may read its cache; no others. */
-    if (status == SKN_OK)
-        (void)fchmod(temp->fd, (source->st_mode & 0444) | 0600);
-    bool named = temp->path != NULL;
-    if (status == SKN_OK)
-        status = skn_dataset_temp_keep(temp, error);
-    if (status == SKN_OK && named) {
-        dataset->cache_path = strdup(temp->final);
-        if (!dataset->cache_path)
-            status = no_memory(path, error);
-    }
-    /* A cache that this process has just written needs no check. */
-    if (status == SKN_OK && !file_map(dataset, temp->fd))
-        status = skn_fail(error, SKN_NO_MEMORY, "%s: cannot be mapped: %s",
-                          skn_stream_name_shown(temp->final), strerror(errno));
-    return status;
-}
-
-/* Reports the first and the last failure when all places have failed. */
-static skn_status_t
-refuse_places(const skn_error_t *first, const skn_dataset_places_t *places,
-              skn_error_t *error)
-{
-    if (!error || places->count == 0)
-        return error ? error->status : SKN_STORAGE;
-    skn_error_t last = *error;
-    (void)skn_fail(error, last.status, "%.240s; nor elsewhere: %.240s",
-                   first->text, last.text);
-    return skn_fail_hint(error, last.status, "%s; or %s", first->hint,
-                         last.hint);
-}
-
-/* Builds the cache at the first place that can be written and has room. */
-static skn_status_t
-cache_build(skn_dataset_t *dataset, const char *path,
-            const skn_dataset_places_t *places, const struct stat *source,
-            const skn_dataset_options_t *options, skn_error_t *error)
-{
-    skn_dataset_temp_t temp;
-    skn_error_t own = { 0 }, first = { 0 };
-    if (!error)
-        error = &own;
-    size_t end = places->count + (places->anonymous ? 1 : 0);
-    skn_status_t status = SKN_OK;
-    for (size_t place = 0; place < end; place++) {
-        status = skn_dataset_temp_open(places, place, &temp, error);
-        if (status == SKN_OK)
-            status = build_there(dataset, path, &temp, source, options, error);
-        bool unwritable = temp.unwritable;
-        skn_dataset_temp_close(&temp);
-        if (status == SKN_OK || !unwritable)
-            break;
-        if (place == 0)
-            first = *error;
-        if (place + 1 == end && places->anonymous)
-            (void)refuse_places(&first, places, error);
-    }
-    dataset->info.built = true;
-    return status;
+    const dataset_opening_t *opening = owner;
+    return skn_dataset_build(opening->path, opening->options, temp, error);
 }
 
 /* Points info at [label_count] frequencies: those of the cache, or a wider copy
@@ -197,7 +97,7 @@ static skn_status_t
 frequency_open(skn_dataset_t *dataset, const uint32_t *frequency,
                const char *path, skn_error_t *error)
 {
-    const skn_dataset_head_t *head = dataset->file;
+    const skn_dataset_head_t *head = dataset->cache.file;
     dataset->info.label_frequency = frequency;
     if (dataset->info.label_count <= head->label_seen)
         return SKN_OK;
@@ -219,8 +119,8 @@ static skn_status_t
 view_open(skn_dataset_t *dataset, const char *path,
           const skn_dataset_options_t *options, skn_error_t *error)
 {
-    const uint8_t *byte = dataset->file;
-    const skn_dataset_head_t *head = dataset->file;
+    const uint8_t *byte = dataset->cache.file;
+    const skn_dataset_head_t *head = dataset->cache.file;
     skn_dataset_layout_t layout = skn_dataset_layout(head);
     dataset->row = (const void *)(byte + layout.row_at);
     dataset->offset = (const void *)(byte + layout.offset_at);
@@ -246,11 +146,11 @@ view_open(skn_dataset_t *dataset, const char *path,
         .unread = { head->unread_points, head->unread_line },
         .odd = { head->odd_what, head->odd_line, head->odd_greatest,
                  head->odd_next },
-        .mapped_bytes = dataset->file_bytes,
+        .mapped_bytes = dataset->cache.file_bytes,
         .normalize = options->normalize,
         .has_header = head->has_header != 0,
         .built = dataset->info.built,
-        .cache_path = dataset->cache_path,
+        .cache_path = dataset->cache.path,
     };
     return frequency_open(dataset, (const void *)(byte + layout.frequency_at),
                           path, error);
@@ -279,21 +179,34 @@ skn_dataset_open(const char *path, const skn_dataset_options_t *options_given,
     static const skn_dataset_options_t defaults = { 0 };
     const skn_dataset_options_t *options =
         options_given ? options_given : &defaults;
-    skn_dataset_places_t places = { 0 };
-    struct stat source;
+    skn_cache_places_t places = { 0 };
+    struct stat source = { 0 };
+    dataset_opening_t opening = { path, &source, options };
     *dataset_out = NULL;
     skn_dataset_t *dataset = calloc(1, sizeof(*dataset));
     if (!dataset)
         return no_memory(path, error);
     skn_status_t status = source_look(path, &source, error);
+    const skn_cache_form_t form = {
+        .source = path,
+        .can_be_named = S_ISREG(source.st_mode),
+        .mode = source.st_mode,
+        .place = options->cache,
+        .path = options->cache_path,
+        .magic = SKN_DATASET_MAGIC,
+        .suffix = ".skc",
+    };
     if (status == SKN_OK)
-        status = skn_dataset_places_init(&places, path, S_ISREG(source.st_mode),
-                                         options, error);
-    if (status == SKN_OK && !cache_find(dataset, &places, &source, options))
-        status = cache_build(dataset, path, &places, &source, options, error);
+        status = skn_cache_places_init(&places, &form, error);
+    if (status == SKN_OK &&
+        !skn_cache_find(&places, cache_fits, &opening, &dataset->cache)) {
+        dataset->info.built = true;
+        status = skn_cache_build(&places, cache_write, &opening,
+                                 &dataset->cache, error);
+    }
     if (status == SKN_OK)
         status = view_open(dataset, path, options, error);
-    skn_dataset_places_fini(&places);
+    skn_cache_places_fini(&places);
     if (status != SKN_OK)
         skn_dataset_close(&dataset);
     *dataset_out = dataset;
@@ -307,10 +220,9 @@ skn_dataset_close(skn_dataset_t **dataset)
     *dataset = NULL;
     if (!closing)
         return;
-    file_unmap(closing);
+    skn_cache_unmap(&closing->cache);
     if (closing->wider)
         (void)munmap(closing->wider, closing->wider_bytes);
-    free(closing->cache_path);
     free(closing);
 }
 

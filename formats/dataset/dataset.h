@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "formats/dataset/xmc.h"
+#include "formats/source/cache.h"
 #include "skein/error.h"
 #include "skein/limits.h"
 
@@ -28,19 +29,10 @@ typedef enum skn_normalize {
     SKN_NORMALIZE_NONE /* values as in the file */
 } skn_normalize_t;
 
-typedef enum skn_cache_place {
-    /* <file>.skc beside the source; if that cannot be written, also for lack of
-     * room, a file in $XDG_CACHE_HOME/skein or ~/.cache/skein; and if neither,
-     * anonymous. */
-    SKN_CACHE_AUTO,
-    SKN_CACHE_PATH,     /* options.cache_path only */
-    SKN_CACHE_ANONYMOUS /* a file without a name in $TMPDIR or /tmp */
-} skn_cache_place_t;
-
 /* { 0 } has the defaults. */
 typedef struct skn_dataset_options {
     skn_normalize_t normalize;
-    skn_cache_place_t cache;
+    skn_cache_place_t cache; /* <file>.skc, beside the file if it may */
     const char *cache_path;
     /* For the buffers while a cache is built; 0: 64 MiB; at least 1 MiB. The
      * longest line is in addition. */

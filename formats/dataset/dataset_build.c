@@ -1,10 +1,10 @@
 /* dataset_build.c - writes the cache of a data file in bounded memory.
  *
- * This file owns: the write buffer and the counts of labels while building.
+ * This file owns: the counts of labels while building.
  * First pass: text to rows. Second: from the rows just written to offsets and
  * frequencies; more passes only if the labels do not fit into the budget. Not
- * here: the place of the file (dataset_place.c), the checks of its layout
- * (dataset_check.c).
+ * here: the place of the file and its writing (formats/source/cache.h), the
+ * checks of its layout (dataset_check.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset_file.h"
 
@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#include <xxhash.h>
 
 #include "formats/dataset/xmc.h"
 
@@ -35,70 +32,13 @@
 typedef struct build {
     const char *source_name;
     const skn_dataset_options_t *options;
-    skn_dataset_temp_t *temp;
-    uint8_t *buffer; /* [buffer_room]; buffer_used bytes wait for a write */
-    size_t buffer_room, buffer_used;
+    skn_cache_temp_t *temp;
+    skn_cache_writer_t writer;
     uint32_t *count; /* [count_room], frequencies of a range of labels */
     size_t count_room;
-    XXH3_state_t *hash; /* of everything written after the head */
     uint64_t told_bytes;
     skn_dataset_head_t head;
 } build_t;
-
-/* --- writing ------------------------------------------------------------ */
-
-static skn_status_t
-refuse_write(const build_t *build, skn_error_t *error)
-{
-    return skn_dataset_temp_refuse(build->temp, SKN_STORAGE, "written", errno,
-                                   error);
-}
-
-static skn_status_t
-buffer_flush(build_t *build, skn_error_t *error)
-{
-    const uint8_t *at = build->buffer;
-    (void)XXH3_64bits_update(build->hash, at, build->buffer_used);
-    while (build->buffer_used > 0) {
-        ssize_t written = write(build->temp->fd, at, build->buffer_used);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return refuse_write(build, error);
-        at += written;
-        build->buffer_used -= (size_t)written;
-    }
-    return SKN_OK;
-}
-
-static skn_status_t
-put(build_t *build, const void *bytes, size_t count, skn_error_t *error)
-{
-    const uint8_t *from = bytes;
-    while (count > 0) {
-        size_t room = build->buffer_room - build->buffer_used;
-        size_t now = count < room ? count : room;
-        memcpy(build->buffer + build->buffer_used, from, now);
-        build->buffer_used += now;
-        from += now;
-        count -= now;
-        if (build->buffer_used < build->buffer_room)
-            continue;
-        skn_status_t status = buffer_flush(build, error);
-        if (status != SKN_OK)
-            return status;
-    }
-    return SKN_OK;
-}
-
-/* Writes zeros from `at` to the next part at `next`. */
-static skn_status_t
-put_padding(build_t *build, uint64_t at, uint64_t next, skn_error_t *error)
-{
-    static const uint8_t zeros[64] = { 0 };
-    assert(next >= at && next - at < sizeof(zeros));
-    return put(build, zeros, (size_t)(next - at), error);
-}
 
 /* --- first pass: text to rows ------------------------------------------- */
 
@@ -124,16 +64,20 @@ row_put(build_t *build, const skn_xmc_point_t *point, skn_error_t *error)
     skn_dataset_row_account(&build->head, counts[0], counts[1]);
     if (build->options->normalize == SKN_NORMALIZE_L2)
         skn_values_normalize(point->value, point->feature_count);
-    skn_status_t status = put(build, counts, sizeof(counts), error);
+    skn_status_t status =
+        skn_cache_put(&build->writer, counts, sizeof(counts), error);
     if (status == SKN_OK)
-        status = put(build, point->label,
-                     point->label_count * sizeof(*point->label), error);
+        status =
+            skn_cache_put(&build->writer, point->label,
+                          point->label_count * sizeof(*point->label), error);
     if (status == SKN_OK)
-        status = put(build, point->feature,
-                     point->feature_count * sizeof(*point->feature), error);
+        status = skn_cache_put(&build->writer, point->feature,
+                               point->feature_count * sizeof(*point->feature),
+                               error);
     if (status == SKN_OK)
-        status = put(build, point->value,
-                     point->feature_count * sizeof(*point->value), error);
+        status =
+            skn_cache_put(&build->writer, point->value,
+                          point->feature_count * sizeof(*point->value), error);
     return status;
 }
 
@@ -292,7 +236,8 @@ rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
             if (label[l] - first < build->count_room)
                 build->count[label[l] - first]++;
         skn_status_t status =
-            offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
+            offsets ? skn_cache_put(&build->writer, &at, sizeof(at), error)
+                    : SKN_OK;
         if (status != SKN_OK)
             return status;
         at += SKN_DATASET_ROW_WORDS + row[at] + 2 * (uint64_t)row[at + 1];
@@ -301,7 +246,8 @@ rows_walk(build_t *build, uint8_t *file, uint64_t first, bool offsets,
             behind += SYNC_BEHIND_BYTES;
         }
     }
-    return offsets ? put(build, &at, sizeof(at), error) : SKN_OK;
+    return offsets ? skn_cache_put(&build->writer, &at, sizeof(at), error)
+                   : SKN_OK;
 }
 
 /* Writes the counts of build->count for the labels from `first` on. */
@@ -313,7 +259,8 @@ counts_put(build_t *build, uint64_t first, skn_error_t *error)
         count = build->count_room;
     for (uint64_t k = 0; k < count; k++)
         build->head.labels_occurring += build->count[k] > 0;
-    return put(build, build->count, count * sizeof(*build->count), error);
+    return skn_cache_put(&build->writer, build->count,
+                         count * sizeof(*build->count), error);
 }
 
 static skn_status_t
@@ -322,11 +269,9 @@ tables_put(build_t *build, skn_error_t *error)
     const skn_dataset_head_t *head = &build->head;
     skn_dataset_layout_t layout = skn_dataset_layout(head);
     uint64_t rows_end = layout.row_at + head->row_words * sizeof(uint32_t);
-    uint64_t offsets_end =
-        layout.offset_at + (head->point_count + 1) * sizeof(uint64_t);
-    skn_status_t status = put_padding(build, rows_end, layout.offset_at, error);
+    skn_status_t status = skn_cache_align(&build->writer, error);
     if (status == SKN_OK)
-        status = buffer_flush(build, error);
+        status = skn_cache_flush(&build->writer, error);
     if (status != SKN_OK)
         return status;
     void *file =
@@ -340,14 +285,13 @@ tables_put(build_t *build, skn_error_t *error)
     do {
         status = rows_walk(build, file, first, first == 0, error);
         if (status == SKN_OK && first == 0)
-            status =
-                put_padding(build, offsets_end, layout.frequency_at, error);
+            status = skn_cache_align(&build->writer, error);
         if (status == SKN_OK)
             status = counts_put(build, first, error);
         first += build->count_room;
     } while (status == SKN_OK && first < head->label_seen);
     (void)munmap(file, rows_end);
-    return status == SKN_OK ? buffer_flush(build, error) : status;
+    return status == SKN_OK ? skn_cache_flush(&build->writer, error) : status;
 }
 
 /* --- the whole ---------------------------------------------------------- */
@@ -360,18 +304,12 @@ build_init(build_t *build, skn_error_t *error)
         memory = MEMORY_BYTES_DEFAULT;
     if (memory < MEMORY_BYTES_MIN)
         memory = MEMORY_BYTES_MIN;
-    build->buffer_room = BUFFER_BYTES_MAX;
-    if (memory / 4 < build->buffer_room)
-        build->buffer_room = (size_t)(memory / 4);
-    build->count_room = (memory - build->buffer_room) / sizeof(*build->count);
+    size_t room = BUFFER_BYTES_MAX;
+    if (memory / 4 < room)
+        room = (size_t)(memory / 4);
+    build->count_room = (memory - room) / sizeof(*build->count);
     if (build->count_room > SKN_UNIT_MAX)
         build->count_room = SKN_UNIT_MAX;
-    build->buffer = malloc(build->buffer_room);
-    build->hash = XXH3_createState();
-    if (!build->buffer || !build->hash)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for the cache",
-                        skn_stream_name_shown(build->source_name));
-    (void)XXH3_64bits_reset(build->hash);
     skn_dataset_head_t *head = &build->head;
     memcpy(head->magic, SKN_DATASET_MAGIC, sizeof(head->magic));
     head->version = SKN_DATASET_VERSION;
@@ -380,9 +318,8 @@ build_init(build_t *build, skn_error_t *error)
     head->questions = build->options->questions;
     if (head->questions)
         head->version = SKN_DATASET_VERSION_PARTIAL;
-    if (lseek(build->temp->fd, sizeof(*head), SEEK_SET) < 0)
-        return refuse_write(build, error);
-    return SKN_OK;
+    return skn_cache_writer_init(&build->writer, build->temp, sizeof(*head),
+                                 room, error);
 }
 
 /* Allocates the counts once the number of labels is known. */
@@ -401,30 +338,20 @@ counts_init(build_t *build, skn_error_t *error)
     return SKN_OK;
 }
 
-/* The head is written last: a file without one is not a cache. */
 static skn_status_t
 head_put(build_t *build, skn_error_t *error)
 {
     skn_dataset_head_t *head = &build->head;
     head->file_bytes = skn_dataset_layout(head).file_bytes;
-    head->payload_hash = XXH3_64bits_digest(build->hash);
+    assert(head->file_bytes == build->writer.at);
+    head->payload_hash = skn_cache_payload_hash(&build->writer);
     head->head_hash = skn_dataset_head_hash(head);
-    const uint8_t *bytes = (const uint8_t *)head;
-    for (size_t done = 0; done < sizeof(*head);) {
-        ssize_t written = pwrite(build->temp->fd, bytes + done,
-                                 sizeof(*head) - done, (off_t)done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return refuse_write(build, error);
-        done += (size_t)written;
-    }
-    return SKN_OK;
+    return skn_cache_put_head(&build->writer, head, sizeof(*head), error);
 }
 
 skn_status_t
 skn_dataset_build(const char *path, const skn_dataset_options_t *options,
-                  skn_dataset_temp_t *temp, skn_error_t *error)
+                  skn_cache_temp_t *temp, skn_error_t *error)
 {
     build_t build = { .source_name = path, .options = options, .temp = temp };
     skn_status_t status = build_init(&build, error);
@@ -437,7 +364,6 @@ skn_dataset_build(const char *path, const skn_dataset_options_t *options,
     if (status == SKN_OK)
         status = head_put(&build, error);
     free(build.count);
-    free(build.buffer);
-    (void)XXH3_freeState(build.hash);
+    skn_cache_writer_fini(&build.writer);
     return status;
 }

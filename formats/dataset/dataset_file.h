@@ -1,4 +1,4 @@
-/* dataset_file.h - a dataset's cache file: layout, checks and places.
+/* dataset_file.h - a dataset's cache file: layout and checks.
  *
  * For dataset*.c only.
  *
@@ -82,50 +82,8 @@ bool skn_dataset_body_check(const void *file);
 void skn_dataset_row_account(skn_dataset_head_t *head, uint32_t label_count,
                              uint32_t feature_count);
 
-/* The places for a cache: file names in order of preference. */
-#define SKN_DATASET_PLACES_MAX 2u
-typedef struct skn_dataset_places {
-    char *path[SKN_DATASET_PLACES_MAX];
-    size_t count;
-    bool anonymous; /* allowed when no name works */
-} skn_dataset_places_t;
-
-/* `regular`: the source is a file, not a pipe. */
-skn_status_t skn_dataset_places_init(skn_dataset_places_t *places,
-                                     const char *path, bool regular,
-                                     const skn_dataset_options_t *options,
-                                     skn_error_t *error);
-void skn_dataset_places_fini(skn_dataset_places_t *places);
-
-/* Longest part of a name in a sentence about a temporary file. */
-#define SKN_DATASET_SHOWN_BYTES 320u
-
-/* A new file that will become a cache. */
-typedef struct skn_dataset_temp {
-    int fd;
-    char *path;        /* NULL: it is anonymous */
-    const char *final; /* its final path, or the name to report */
-    bool unwritable;   /* this place has failed, another may work */
-    char shown[SKN_DATASET_SHOWN_BYTES];
-} skn_dataset_temp_t;
-
-/* Creates it at place `place`; places->count: anonymous. */
-skn_status_t skn_dataset_temp_open(const skn_dataset_places_t *places,
-                                   size_t place, skn_dataset_temp_t *temp,
-                                   skn_error_t *error);
-/* Syncs and renames. The file stays open. */
-skn_status_t skn_dataset_temp_keep(skn_dataset_temp_t *temp,
-                                   skn_error_t *error);
-/* Fills `error`: for errno `why` the file cannot be `verb` (created,
- * written). */
-skn_status_t skn_dataset_temp_refuse(skn_dataset_temp_t *temp,
-                                     skn_status_t status, const char *verb,
-                                     int why, skn_error_t *error);
 /* Parses `path` and writes a whole cache to the empty file. Does not sync. */
 skn_status_t skn_dataset_build(const char *path,
                                const skn_dataset_options_t *options,
-                               skn_dataset_temp_t *temp, skn_error_t *error);
-/* Closes; removes the file if it was not kept. */
-void skn_dataset_temp_close(skn_dataset_temp_t *temp);
-
+                               skn_cache_temp_t *temp, skn_error_t *error);
 #endif

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 
 static const char *
 plural(uint64_t count)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 #include "skein/limits.h"
 
 #define ROOM_BYTES 65536u

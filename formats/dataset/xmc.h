@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 #include "formats/dataset/xmc_point.h"
 #include "skein/error.h"
 #include "skein/limits.h"

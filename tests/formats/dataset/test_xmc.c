@@ -1,5 +1,5 @@
 /* test_xmc.c - tests whole files of the Extreme Classification format, plain
- * and compressed (formats/dataset/xmc.c, formats/dataset/stream.c), and
+ * and compressed (formats/dataset/xmc.c, formats/source/stream.c), and
  * oddities in them (formats/dataset/xmc_odd.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/xmc.h"

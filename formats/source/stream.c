@@ -5,7 +5,7 @@
  * Formats: RFC 1952 (gzip), RFC 8878 (zstd); their magic numbers are from
  * sections 2.3.1 and 3.1.1.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 
 #include "formats/text/system_error.h"
 

@@ -1,7 +1,7 @@
 /* test_stream.c - tests the reading of files as one stream of bytes
- * (formats/dataset/stream.c); compressed text is tested in test_xmc.c.
+ * (formats/source/stream.c); compressed text is tested in test_xmc.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 
 #include <criterion/criterion.h>
 

@@ -5,8 +5,8 @@
  * of the file. Zeros between and after members and frames are padding.
  * One stream is for one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FORMATS_DATASET_STREAM_H
-#define FORMATS_DATASET_STREAM_H
+#ifndef FORMATS_SOURCE_STREAM_H
+#define FORMATS_SOURCE_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

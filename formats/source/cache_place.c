@@ -1,11 +1,9 @@
-/* dataset_place.c - chooses the path of a data file's cache, creates it.
+/* cache_place.c - chooses the path of a source's cache, creates it.
  *
- * This file owns: the names. A cache is written under a name of its own and
- * renamed when it is whole, so that two builders both succeed and a reader
- * never sees half a file; a builder that was killed leaves <cache>.XXXXXX.
- * Folders: XDG Base Directory Specification 0.8, XDG_CACHE_HOME.
+ * This file owns: the names. Folders: XDG Base Directory Specification 0.8,
+ * XDG_CACHE_HOME.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/dataset/dataset_file.h"
+#include "formats/source/cache.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +18,7 @@
 
 #include <xxhash.h>
 
-#include "formats/dataset/stream.h"
+#include "formats/source/stream.h"
 #include "formats/text/system_error.h"
 
 /* Bytes of the source's name, in the shared folder: the hash makes it
@@ -53,13 +51,14 @@ user_folder(void)
 
 /* A name in the user's folder that depends on the whole path of the source. */
 static char *
-user_place(const char *path)
+user_place(const skn_cache_form_t *form)
 {
-    char *folder = user_folder(), *whole = realpath(path, NULL), *place = NULL;
+    char *folder = user_folder(), *whole = realpath(form->source, NULL);
+    char *place = NULL;
     if (folder && whole) {
         uint64_t hash = XXH3_64bits(whole, strlen(whole));
-        if (asprintf(&place, "%s/%.*s-%016" PRIx64 ".skc", folder, STEM_BYTES,
-                     strrchr(whole, '/') + 1, hash) < 0)
+        if (asprintf(&place, "%s/%.*s-%016" PRIx64 "%s", folder, STEM_BYTES,
+                     strrchr(whole, '/') + 1, hash, form->suffix) < 0)
             place = NULL;
     }
     free(folder);
@@ -67,34 +66,44 @@ user_place(const char *path)
     return place;
 }
 
-skn_status_t
-skn_dataset_places_init(skn_dataset_places_t *places, const char *path,
-                        bool regular, const skn_dataset_options_t *options,
-                        skn_error_t *error)
+/* `path` without slashes at its end: a cache of a folder is beside it. */
+static int
+stem_bytes(const char *path)
 {
-    *places = (skn_dataset_places_t){ .anonymous = true };
-    if (options->cache == SKN_CACHE_PATH) {
+    size_t bytes = strlen(path);
+    while (bytes > 1 && path[bytes - 1] == '/')
+        bytes--;
+    return (int)bytes;
+}
+
+skn_status_t
+skn_cache_places_init(skn_cache_places_t *places, const skn_cache_form_t *form,
+                      skn_error_t *error)
+{
+    *places = (skn_cache_places_t){ .form = form, .anonymous = true };
+    if (form->place == SKN_CACHE_PATH) {
         places->anonymous = false;
-        assert(options->cache_path);
-        places->path[0] = strdup(options->cache_path);
+        assert(form->path);
+        places->path[0] = strdup(form->path);
         if (!places->path[0])
-            return no_memory(path, error);
+            return no_memory(form->source, error);
         places->count = 1;
-    } else if (options->cache == SKN_CACHE_AUTO && regular) {
-        if (asprintf(&places->path[0], "%s.skc", path) < 0) {
+    } else if (form->place == SKN_CACHE_AUTO && form->can_be_named) {
+        if (asprintf(&places->path[0], "%.*s%s", stem_bytes(form->source),
+                     form->source, form->suffix) < 0) {
             places->path[0] = NULL;
-            return no_memory(path, error);
+            return no_memory(form->source, error);
         }
-        places->path[1] = user_place(path);
+        places->path[1] = user_place(form);
         places->count = places->path[1] ? 2 : 1;
     }
     return SKN_OK;
 }
 
 void
-skn_dataset_places_fini(skn_dataset_places_t *places)
+skn_cache_places_fini(skn_cache_places_t *places)
 {
-    for (size_t k = 0; k < SKN_DATASET_PLACES_MAX; k++) {
+    for (size_t k = 0; k < SKN_CACHE_PLACES_MAX; k++) {
         free(places->path[k]);
         places->path[k] = NULL;
     }
@@ -112,9 +121,9 @@ is_of_the_place(int why)
 /* Whether a cache may replace `place`, which the user named: a typing mistake
  * must not cost the user a file. */
 static skn_status_t
-replace_check(const char *place, skn_error_t *error)
+replace_check(const char *place, const char *wanted, skn_error_t *error)
 {
-    char magic[sizeof(SKN_DATASET_MAGIC) - 1];
+    char magic[SKN_CACHE_MAGIC_BYTES];
     int fd = open(place, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return SKN_OK; /* creating it will report more */
@@ -125,7 +134,7 @@ replace_check(const char *place, skn_error_t *error)
     ssize_t got = read(fd, magic, sizeof(magic));
     (void)close(fd);
     if (got == 0 || (got == (ssize_t)sizeof(magic) &&
-                     memcmp(magic, SKN_DATASET_MAGIC, sizeof(magic)) == 0))
+                     memcmp(magic, wanted, sizeof(magic)) == 0))
         return SKN_OK;
     return skn_fail(error, SKN_CANNOT_CREATE,
                     "%s: is not a cache of Skein, so it is not overwritten",
@@ -175,7 +184,7 @@ anonymous_open(const char *folder)
 
 /* Adds the remedy for a place that has failed. */
 static skn_status_t
-say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
+say_remedy(const skn_cache_temp_t *temp, int why, skn_error_t *error)
 {
     bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
     if (temp->shown[0])
@@ -190,8 +199,8 @@ say_remedy(const skn_dataset_temp_t *temp, int why, skn_error_t *error)
 
 /* Reports why the file at temp->final cannot be created or written. */
 skn_status_t
-skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
-                        const char *verb, int why, skn_error_t *error)
+skn_cache_temp_refuse(skn_cache_temp_t *temp, skn_status_t status,
+                      const char *verb, int why, skn_error_t *error)
 {
     temp->unwritable = is_of_the_place(why);
     status =
@@ -203,7 +212,7 @@ skn_dataset_temp_refuse(skn_dataset_temp_t *temp, skn_status_t status,
 }
 
 static skn_status_t
-temp_open_anonymous(skn_dataset_temp_t *temp, skn_error_t *error)
+temp_open_anonymous(skn_cache_temp_t *temp, skn_error_t *error)
 {
     const char *folder = temp_folder();
     (void)snprintf(temp->shown, sizeof(temp->shown),
@@ -213,22 +222,24 @@ temp_open_anonymous(skn_dataset_temp_t *temp, skn_error_t *error)
     temp->fd = anonymous_open(folder);
     if (temp->fd >= 0)
         return SKN_OK;
-    return skn_dataset_temp_refuse(temp, SKN_CANNOT_CREATE, "created", errno,
-                                   error);
+    return skn_cache_temp_refuse(temp, SKN_CANNOT_CREATE, "created", errno,
+                                 error);
 }
 
 skn_status_t
-skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
-                      skn_dataset_temp_t *temp, skn_error_t *error)
+skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
+                    skn_cache_temp_t *temp, skn_error_t *error)
 {
-    *temp = (skn_dataset_temp_t){ .fd = -1 };
+    *temp = (skn_cache_temp_t){ .fd = -1 };
     if (place == places->count)
         return temp_open_anonymous(temp, error);
     temp->final = places->path[place];
     if (place == 1)
         user_folder_make(temp->final);
     skn_status_t status =
-        places->anonymous ? SKN_OK : replace_check(temp->final, error);
+        places->anonymous
+            ? SKN_OK
+            : replace_check(temp->final, places->form->magic, error);
     if (status != SKN_OK)
         return status;
     if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
@@ -241,18 +252,18 @@ skn_dataset_temp_open(const skn_dataset_places_t *places, size_t place,
     int why = errno;
     free(temp->path);
     temp->path = NULL;
-    return skn_dataset_temp_refuse(temp, SKN_CANNOT_CREATE, "created", why,
-                                   error);
+    return skn_cache_temp_refuse(temp, SKN_CANNOT_CREATE, "created", why,
+                                 error);
 }
 
 skn_status_t
-skn_dataset_temp_keep(skn_dataset_temp_t *temp, skn_error_t *error)
+skn_cache_temp_keep(skn_cache_temp_t *temp, skn_error_t *error)
 {
     if (!temp->path)
         return SKN_OK;
     if (fsync(temp->fd) != 0 || rename(temp->path, temp->final) != 0)
-        return skn_dataset_temp_refuse(temp, SKN_STORAGE, "written", errno,
-                                       error);
+        return skn_cache_temp_refuse(temp, SKN_STORAGE, "written", errno,
+                                     error);
     /* Without this a crash loses the name, which only costs a rebuild: so its
      * failure is ignored. */
     int folder = open(dirname(temp->path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -266,7 +277,7 @@ skn_dataset_temp_keep(skn_dataset_temp_t *temp, skn_error_t *error)
 }
 
 void
-skn_dataset_temp_close(skn_dataset_temp_t *temp)
+skn_cache_temp_close(skn_cache_temp_t *temp)
 {
     if (temp->path)
         (void)unlink(temp->path);

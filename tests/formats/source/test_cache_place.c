@@ -1,5 +1,7 @@
-/* test_dataset_place.c - tests where caches are stored
- * (formats/dataset/dataset_place.c).
+/* test_cache_place.c - tests where caches are stored
+ * (formats/source/cache_place.c), and how they are written and found
+ * (formats/source/cache.c, formats/source/cache_write.c), with those of data
+ * files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
 
@@ -12,7 +14,7 @@
 
 #include "tests/support/data_folder.h"
 
-Test(dataset_place, a_cache_can_be_put_where_the_user_says)
+Test(cache_place, a_cache_can_be_put_where_the_user_says)
 {
     folder_t folder;
     folder_make(&folder);
@@ -27,7 +29,7 @@ Test(dataset_place, a_cache_can_be_put_where_the_user_says)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
+Test(cache_place, a_place_that_holds_another_file_is_not_overwritten)
 {
     folder_t folder;
     char sentence[512];
@@ -56,7 +58,7 @@ Test(dataset_place, a_place_that_holds_another_file_is_not_overwritten)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_cache_need_not_have_a_name)
+Test(cache_place, a_cache_need_not_have_a_name)
 {
     folder_t folder;
     folder_make(&folder);
@@ -96,7 +98,7 @@ expect_user_place(const folder_t *folder, const char *under)
     }
 }
 
-Test(dataset_place, a_folder_that_cannot_be_written_sends_the_cache_home)
+Test(cache_place, a_folder_that_cannot_be_written_sends_the_cache_home)
 {
     folder_t folder;
     folder_make(&folder);
@@ -121,7 +123,7 @@ Test(dataset_place, a_folder_that_cannot_be_written_sends_the_cache_home)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
+Test(cache_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
 {
     folder_t folder;
     char path[600];
@@ -136,7 +138,7 @@ Test(dataset_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_cache_is_as_secret_as_its_source)
+Test(cache_place, a_cache_is_as_secret_as_its_source)
 {
     folder_t folder;
     struct stat status;
@@ -149,7 +151,7 @@ Test(dataset_place, a_cache_is_as_secret_as_its_source)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_pipe_can_be_read_once)
+Test(cache_place, a_pipe_can_be_read_once)
 {
     folder_t folder;
     folder_make(&folder);
@@ -170,7 +172,7 @@ Test(dataset_place, a_pipe_can_be_read_once)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_named_cache_is_replaced_when_it_does_not_fit)
+Test(cache_place, a_named_cache_is_replaced_when_it_does_not_fit)
 {
     folder_t folder;
     folder_make(&folder);
@@ -185,7 +187,7 @@ Test(dataset_place, a_named_cache_is_replaced_when_it_does_not_fit)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
+Test(cache_place, a_named_cache_that_cannot_be_read_is_kept)
 {
     folder_t folder;
     char sentence[512];
@@ -207,7 +209,7 @@ Test(dataset_place, a_named_cache_that_cannot_be_read_is_kept)
     folder_remove(folder.path);
 }
 
-Test(dataset_place, a_folder_in_the_place_of_a_cache_sends_it_home)
+Test(cache_place, a_folder_in_the_place_of_a_cache_sends_it_home)
 {
     folder_t folder;
     folder_make(&folder);
@@ -228,7 +230,7 @@ full(rlim_t bytes)
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-Test(dataset_place, a_full_disk_is_reported_with_what_to_do_for_each_place)
+Test(cache_place, a_full_disk_is_reported_with_what_to_do_for_each_place)
 {
     folder_t folder;
     char sentence[700];

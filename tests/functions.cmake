@@ -43,7 +43,7 @@ set(SKN_STATIC test_resolver test_endpoint_open test_offload contract_coding
 # sanitizer's: three quarters), and they run for moments; not so oracles, which
 # compute for long.
 set(SKN_ORACLES test_kernels test_kernels_gemm test_kernels_normal test_head
-  test_pipeline contract_kernels)
+  test_pipeline test_decoder_layer contract_kernels)
 if(SKN_TESTS)
   enable_testing()
   pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)

@@ -23,8 +23,15 @@ size_t
 skn_stride_floats(size_t count)
 {
     size_t line = ALIGN_BYTES / sizeof(float);
-    size_t lines = (count + line - 1) / line;
+    size_t lines = skn_array_floats(count) / line;
     return lines > 0 ? (lines | 1) * line : 0;
+}
+
+size_t
+skn_array_floats(size_t count)
+{
+    size_t line = ALIGN_BYTES / sizeof(float);
+    return (count + line - 1) / line * line;
 }
 
 const skn_kernels_t *

@@ -17,6 +17,9 @@ float *skn_floats_new(size_t count, skn_error_t *error);
  * of a matrix with aligned rows. The number of lines is odd: an even one, above
  * all a power of two, maps many rows to few sets of a cache. */
 size_t skn_stride_floats(size_t count);
+/* `count` floats rounded up to whole cache lines: what an array takes in memory
+ * that several share. */
+size_t skn_array_floats(size_t count);
 
 /* The kernels of this processor, or those that SKEIN_ISA names. NULL and
  * SKN_BAD_CONFIG if it names some that this processor cannot run. */

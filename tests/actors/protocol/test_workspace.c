@@ -40,6 +40,10 @@ Test(workspace, strides_are_whole_lines_an_odd_number_of_them)
     cr_expect_eq(skn_stride_floats(17), 48);
     cr_expect_eq(skn_stride_floats(48), 48);
     cr_expect_eq(skn_stride_floats(4096), 4112);
+    cr_expect_eq(skn_array_floats(0), 0);
+    cr_expect_eq(skn_array_floats(1), 16);
+    cr_expect_eq(skn_array_floats(32), 32);
+    cr_expect_eq(skn_array_floats(33), 48);
 }
 
 Test(workspace, the_environment_may_name_the_kernels)

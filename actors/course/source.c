@@ -26,6 +26,7 @@
 typedef struct source_state {
     skn_batches_t batches;
     uint32_t window, owners;
+    uint64_t accumulate; /* batches of a step: spans are whole steps */
     /* The current span: batches [next, end) are to be issued, those below `low`
      * have been applied by all. */
     bool running;
@@ -141,8 +142,12 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
     if (!source->running || source->purpose != SKN_PURPOSE_TRAIN || is_late ||
         source->next == source->end)
         return SKN_OK;
-    source->end = source->next;
-    skn_halt_t halt = { .batch = source->next == 0 ? 0 : source->next - 1 };
+    uint64_t step = source->accumulate;
+    uint64_t end = (source->next + step - 1) / step * step;
+    if (end >= source->end)
+        return SKN_OK;
+    source->end = end;
+    skn_halt_t halt = { .batch = end == 0 ? 0 : end - 1 };
     return skn_actor_send(actor, &skn_halt_schema, &halt, error);
 }
 
@@ -180,6 +185,7 @@ source_open(skn_actor_t *actor, void *state, skn_error_t *error)
     source_state_t *source = state;
     source->window = (uint32_t)skn_actor_option_int(actor, "window");
     source->owners = (uint32_t)skn_actor_option_int(actor, "owners");
+    source->accumulate = (uint64_t)skn_actor_option_int(actor, "accumulate");
     return skn_batches_open(&source->batches, actor, error);
 }
 
@@ -197,6 +203,7 @@ static const skn_option_t options[] = {
       "owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "number of updaters that must apply each batch" },
+    SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),
     { 0 },
 };
 

@@ -19,6 +19,15 @@ kept_share(double keep)
     return (float)(floor(keep * 65536.0 + 0.5) / 65536.0);
 }
 
+void
+skn_hidden_turns(skn_turns_t *turns, const skn_actor_t *actor)
+{
+    skn_turns_init(turns, (uint64_t)skn_actor_option_int(actor, "window"),
+                   (uint64_t)skn_actor_option_int(actor, "accumulate"),
+                   (uint64_t)skn_actor_option_int(actor, "flights"),
+                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+}
+
 skn_status_t
 skn_hidden_open(skn_hidden_t *hidden, skn_actor_t *actor, uint32_t column_first,
                 uint32_t columns, skn_error_t *error)

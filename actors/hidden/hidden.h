@@ -8,6 +8,7 @@
 #include "actors/protocol/messages.h"
 #include "actors/combine/rounding.h"
 #include "actors/protocol/settings.h"
+#include "actors/protocol/turns.h"
 #include "skein/actor.h"
 
 typedef struct skn_hidden {
@@ -39,6 +40,9 @@ typedef struct skn_hidden {
 /* The options of owners that take turns (turns.h). */
 #define SKN_TURNS_OPTIONS                                                      \
     SKN_OPTION_OF("window", "1", SKN_SETTING_WINDOW),                          \
+        SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),              \
+        { "flights", SKN_OPTION_INT, "1", 1, SKN_ISSUED_MAX, NULL,             \
+          "with accumulate: batches between forward pass and update" },        \
         SKN_OPTION_OF("order", "fixed", SKN_SETTING_ORDER)
 
 /* The option of kinds whose layer may have no bias. */
@@ -46,6 +50,9 @@ typedef struct skn_hidden {
     { "bias", SKN_OPTION_BOOL, "true", 0, 0, NULL,                             \
       "false: the bias is never trained, and stays as it was made" }
 /* clang-format on */
+
+/* Reads SKN_TURNS_OPTIONS. */
+void skn_hidden_turns(skn_turns_t *turns, const skn_actor_t *actor);
 
 /* Reads the options of `actor` and allocates. Freed by skn_hidden_close, also
  * after a failure. */

@@ -13,16 +13,14 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
                const skn_layer_work_t *work, const skn_layer_shape_t *shape,
                skn_error_t *error)
 {
-    uint64_t window = (uint64_t)skn_actor_option_int(actor, "window");
     size_t floats =
         (size_t)skn_actor_option_int(actor, "batch_rows") * shape->columns;
     layer->work = work;
-    layer->flight_count = 2 * (uint32_t)window;
+    skn_hidden_turns(&layer->turns, actor);
+    layer->flight_count = (uint32_t)skn_turns_held(&layer->turns);
     assert(layer->flight_count <= SKN_ISSUED_MAX + 1);
-    layer->window_count = (uint32_t)window;
+    layer->window_count = (uint32_t)layer->turns.flights;
     layer->gradient_floats = floats;
-    skn_turns_init(&layer->turns, window,
-                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
     skn_status_t status = skn_hidden_open(
         &layer->hidden, actor, shape->column_first, shape->columns, error);
     layer->held_max = layer->hidden.merge.leaf_count < SKN_SHARD_MAX
@@ -66,6 +64,7 @@ end_flight(skn_layer_flight_t *flight)
     drop_held(&flight->shares);
     flight->input = NULL;
     flight->activation = NULL;
+    flight->pieces = 0;
     flight->phase = SKN_FLIGHT_FREE;
 }
 
@@ -147,9 +146,10 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     gradient->batch = flight->batch;
     gradient->changed = flight->rounding.changed;
     gradient->square = flight->rounding.square;
-    gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
-    layer->rows = NULL;
-    skn_turns_update_sent(&layer->turns);
+    if (skn_turns_update_sent(&layer->turns)) {
+        gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
+        layer->rows = NULL;
+    }
     end_flight(flight);
     return skn_actor_post(actor, gradient, error);
 }
@@ -179,6 +179,28 @@ may_forward(const skn_layer_t *layer, const skn_layer_flight_t *next)
            skn_turns_forward_allowed(&layer->turns, next->floor);
 }
 
+/* Returns the batch whose update may be sent now, or NULL. */
+static skn_layer_flight_t *
+next_update(skn_layer_t *layer)
+{
+    skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
+    return last->phase == SKN_FLIGHT_BACK &&
+                   skn_turns_update_allowed(&layer->turns, last->horizon)
+               ? last
+               : NULL;
+}
+
+/* Computes the next piece of a batch's row gradients, or sends them after the
+ * last one. */
+static skn_status_t
+advance(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
+        skn_error_t *error)
+{
+    if (flight->pieces == layer->work->pieces)
+        return update(actor, layer, flight, error);
+    return layer->work->piece(actor, layer, flight, flight->pieces++, error);
+}
+
 skn_status_t
 skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
 {
@@ -189,16 +211,30 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
             skn_turns_check_batch(&layer->turns, next->batch,
                                   skn_actor_name(actor), error) != SKN_OK)
             return SKN_BAD_MESSAGE;
-        skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
+        skn_layer_flight_t *last = next_update(layer);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
-        else if (last->phase == SKN_FLIGHT_BACK &&
-                 skn_turns_update_allowed(&layer->turns, last->horizon))
-            status = update(actor, layer, last, error);
+        else if (last && (layer->work->pieces == 0 ||
+                          skn_turns_are_full(&layer->turns)))
+            status = advance(actor, layer, last, error);
         else
             break;
     }
     return status;
+}
+
+skn_status_t
+skn_layer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    skn_layer_t *layer = state;
+    skn_layer_flight_t *last = next_update(layer);
+    if (!last) {
+        skn_actor_rest(actor);
+        return SKN_OK;
+    }
+    skn_status_t status = advance(actor, layer, last, error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
 }
 
 /* --- handlers ------------------------------------------------------------ */

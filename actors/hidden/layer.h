@@ -45,6 +45,7 @@ typedef struct skn_layer_flight { /* one batch in one layer */
     skn_held_part_t partitions, shares;
     float *gradient;         /* [rows][columns], after dropout and ReLU */
     skn_rounding_t rounding; /* of the gradient */
+    uint32_t pieces;         /* of the row gradients that are computed */
 } skn_layer_flight_t;
 
 typedef struct skn_layer skn_layer_t;
@@ -58,6 +59,13 @@ typedef struct skn_layer_work {
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_layer_flight_t *flight,
                            skn_error_t *error);
+    /* The row gradients of a batch are computed in so many pieces, by `piece`,
+     * while no message waits, or because there is no room for another batch;
+     * 0: at once, by `gradient`. */
+    uint32_t pieces;
+    skn_status_t (*piece)(skn_actor_t *actor, skn_layer_t *layer,
+                          const skn_layer_flight_t *flight, uint32_t piece,
+                          skn_error_t *error);
     /* Makes the row gradients of the batch; the layer fills in `batch` and
      * `rows`. NULL and a filled `error` when memory is short. */
     skn_gradient_t *(*gradient)(skn_actor_t *actor, skn_layer_t *layer,
@@ -106,6 +114,10 @@ skn_layer_flight_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
  * allows. */
 skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
                                   skn_error_t *error);
+
+/* The hook `produce` of a kind with pieces: computes the next one. */
+skn_status_t skn_layer_produce(skn_actor_t *actor, void *state,
+                               skn_error_t *error);
 
 /* Handlers (skn_handler_fn); `state` begins with the layer. The gradients of a
  * softmax wait for their partitions. */

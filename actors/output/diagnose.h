@@ -22,7 +22,7 @@ typedef struct skn_diagnose {
     uint64_t every; /* batches; 0: never */
     float *logit;   /* [SKN_DIAGNOSE_ROWS][a piece of the rows] */
     void *gemm;
-    skn_diagnosis_t of[SKN_WINDOW_MAX + 1]; /* batch t at t % (window + 1) */
+    skn_diagnosis_t of[SKN_ISSUED_MAX + 1]; /* of each flight */
 } skn_diagnose_t;
 
 /* Freed by skn_diagnose_fini, also after a failure. SKN_NO_MEMORY. */

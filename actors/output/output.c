@@ -46,7 +46,7 @@ typedef struct output {
     skn_share_options_t share;
     uint32_t label_count;
     uint32_t flight_count;
-    skn_flight_t flights[SKN_WINDOW_MAX + 1];
+    skn_flight_t flights[SKN_ISSUED_MAX + 1];
     skn_arrivals_t arrivals;
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
     uint64_t marker;        /* the next marker: batches applied there */
@@ -187,11 +187,12 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     skn_shard_index_change(&output->index, gradient->unit.at, unit_count);
     gradient->batch = flight->labels->batch;
     output->marker = flight->labels->horizon + 1;
-    gradient->rows = skn_copy_lent(&output->copy, head->rows);
-    head->rows = NULL;
+    if (skn_turns_update_sent(&output->turns)) {
+        gradient->rows = skn_copy_lent(&output->copy, head->rows);
+        head->rows = NULL;
+    }
     skn_message_drop(flight->labels);
     flight->labels = NULL;
-    skn_turns_update_sent(&output->turns);
     return skn_actor_post(actor, gradient, error);
 }
 
@@ -495,7 +496,6 @@ static void
 read_options(const skn_actor_t *actor, output_t *output)
 {
     skn_head_t *head = &output->head;
-    uint32_t window = option_u32(actor, "window");
     head->loss = strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0
                      ? SKN_LOSS_IS_SOFTMAX
                      : SKN_LOSS_IS_ONE_VS_ALL;
@@ -522,11 +522,10 @@ read_options(const skn_actor_t *actor, output_t *output)
     output->constant = skn_actor_option_bool(actor, "bias") ? 1.0f : 0.0f;
     output->label_count = option_u32(actor, "labels");
     output->share.packed = skn_actor_option_bool(actor, "packed");
-    output->flight_count = window + 1;
-    output->arrivals.count = 2 * window;
-    assert(output->flight_count <= SKN_WINDOW_MAX + 1);
-    skn_turns_init(&output->turns, window,
-                   strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
+    skn_hidden_turns(&output->turns, actor);
+    output->flight_count = (uint32_t)output->turns.flights + 1;
+    output->arrivals.count = (uint32_t)skn_turns_held(&output->turns);
+    assert(output->flight_count <= SKN_ISSUED_MAX + 1);
 }
 
 static skn_status_t

@@ -9,7 +9,7 @@
 /* K(name) of every built-in kind: skn_source, ... */
 #define SKN_BUILTIN_KINDS(K)                                                   \
     K(source) K(reader) K(embedding) K(dense) K(output) K(combiner)            \
-    K(updater) K(table_builder) K(evaluator) K(keeper) K(course)
+    K(updater) K(clipper) K(table_builder) K(evaluator) K(keeper) K(course)
 /* clang-format on */
 
 #define SKN_KIND_DECLARE(name) extern const skn_kind_t skn_##name;

@@ -130,6 +130,17 @@ typedef enum skn_purpose {
     F(M, u16s, half, SKN_RUN_MAX, "copy: or in bf16, without value")           \
     F(M, u32, more, 1, "copy: 1: more of the first copy follows")
 
+/* The last batch of a step has been added up: squares of the gradient. */
+#define SKN_FIELDS_gradient_norm(F, M)                                         \
+    F(M, u64, batch, UINT64_MAX, "last batch of the step")                     \
+    F(M, str, layer, SKN_NAME_MAX, "name of the updater's layer")              \
+    F(M, f64s, square, SKN_RUN_MAX, "sums over groups of rows, in order")
+
+#define SKN_FIELDS_clip(F, M)                                                  \
+    F(M, u64, batch, UINT64_MAX, "last batch of the step")                     \
+    F(M, f64, factor, 0, "multiply the gradient by this")                      \
+    F(M, u32, skip, 1, "1: it is not finite: leave the step out")
+
 #define SKN_FIELDS_applied(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
@@ -387,7 +398,10 @@ typedef enum skn_keeping {
     M(kept, 27, "a keeper has completed that step, or failed")                 \
     M(holding, 28, "files of a checkpoint that a keeper has")                  \
     M(fetch, 29, "a keeper requests a part of a file")                         \
-    M(fetched, 30, "a part of a file, or the reason why not")
+    M(fetched, 30, "a part of a file, or the reason why not")                  \
+    M(gradient_norm, 31,                                                       \
+      "an updater's share of the norm of a step's gradient")                   \
+    M(clip, 32, "how all updaters scale the gradient of a step")
 
 #define SKN_MESSAGES(M) SKN_MESSAGES_CODED(M, M)
 

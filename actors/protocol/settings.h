@@ -135,6 +135,10 @@
         "adam, adagrad: added to the root of the second moment"
 #define SKN_SETTING_WEIGHT_DECAY                                               \
     REAL, 0, 1, NULL, "share of a touched weight that a step at rate 1 removes"
+#define SKN_SETTING_CLIP_NORM                                                  \
+    REAL, 0, 1e9, NULL,                                                        \
+        "greatest norm of a step's gradient over all layers; a greater one "   \
+        "is scaled down to it; 0: no limit"
 #define SKN_SETTING_SCHEDULE                                                   \
     CHOICE, 0, 0, SKN_CHOICES(SKN_SCHEDULE_NAMES),                             \
         "the rate stays (constant), rises and stays (warmup), or rises and "   \
@@ -156,6 +160,9 @@
         "batches that a shard may compute ahead of its updates, the current "  \
         "one included: staleness is never more; at most 2 x window - 1 "       \
         "batches are in flight"
+#define SKN_SETTING_ACCUMULATE                                                 \
+    INT, 1, SKN_COUNT_MAX, NULL,                                               \
+        "batches whose gradients are added up for one step of the optimizer"
 #define SKN_SETTING_ORDER                                                      \
     CHOICE, 0, 0, SKN_CHOICES(SKN_ORDERS),                                     \
         "fixed: updates are applied in batch order and runs repeat bit for "   \

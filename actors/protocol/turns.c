@@ -6,10 +6,13 @@
 #include <string.h>
 
 void
-skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order)
+skn_turns_init(skn_turns_t *turns, uint64_t window, uint64_t accumulate,
+               uint64_t flights, bool free_order)
 {
     memset(turns, 0, sizeof(*turns));
     turns->window = window;
+    turns->accumulate = accumulate;
+    turns->flights = accumulate == 1 ? window : flights;
     turns->free_order = free_order;
     turns->last_batch = UINT64_MAX;
 }
@@ -17,13 +20,15 @@ skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order)
 bool
 skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor)
 {
-    /* Updates that batch t must have seen: those below t - window + 1. */
-    uint64_t needed = turns->forwards + 1 > turns->window
-                          ? turns->forwards + 1 - turns->window
+    /* Updates that batch t must have seen: those below step - window + 1. */
+    uint64_t step = turns->forwards / turns->accumulate;
+    uint64_t needed = step + 1 > turns->window
+                          ? (step + 1 - turns->window) * turns->accumulate
                           : 0;
     if (needed < floor)
         needed = floor;
-    return turns->rows_here && turns->returned >= needed;
+    return turns->rows_here && turns->returned >= needed &&
+           !skn_turns_are_full(turns);
 }
 
 bool
@@ -35,30 +40,32 @@ skn_turns_may_rank(const skn_turns_t *turns, uint64_t floor)
 bool
 skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
 {
-    uint64_t waits_for = turns->updates + turns->window - 1;
+    uint64_t waits_for =
+        turns->updates + (turns->window - 1) * turns->accumulate;
     if (waits_for > horizon)
         waits_for = horizon;
     /* A halt may be older than the marker before this batch. */
     if (turns->updates <= turns->last_batch && waits_for > turns->last_batch)
         waits_for = turns->last_batch;
     return turns->rows_here && turns->updates < turns->forwards &&
-           (turns->free_order || turns->forwards > waits_for);
+           (turns->free_order || turns->forwards > waits_for ||
+            !skn_turns_ends_step(turns, turns->updates));
 }
 
 void
 skn_turns_forward_done(skn_turns_t *turns)
 {
-    assert(turns->rows_here &&
-           turns->forwards - turns->updates < turns->window);
+    assert(turns->rows_here && !skn_turns_are_full(turns));
     turns->forwards++;
 }
 
-void
+bool
 skn_turns_update_sent(skn_turns_t *turns)
 {
     assert(turns->rows_here && turns->updates < turns->forwards);
-    turns->updates++;
-    turns->rows_here = false;
+    bool ends = skn_turns_ends_step(turns, turns->updates++);
+    turns->rows_here = !ends;
+    return ends;
 }
 
 skn_status_t

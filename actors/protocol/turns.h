@@ -10,7 +10,17 @@
  * U(s) waits for F(min(s + window - 1, horizon)), F(t) for U(t - window). Under
  * `order: free` an update waits for no forward pass; F(t) waits as before. From
  * the sending of a gradient until its rows return, the rows are away and
- * nothing is computed. Pure bookkeeping: no clock, no messages.
+ * nothing is computed.
+ *
+ * With `accumulate` of m, m batches make a step, and the window counts steps:
+ * gradients of the batches before the last of a step are only added up, as soon
+ * as they are there and in the order of batches, and the rows stay (m = 3,
+ * window 1):
+ *
+ *     F0 F1 u0 F2 u1 U2 | F3 F4 u3 F5 u4 U5 ...
+ *
+ * At most `flights` batches are between forward pass and update. Pure
+ * bookkeeping: no clock, no messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PROTOCOL_TURNS_H
 #define ACTORS_PROTOCOL_TURNS_H
@@ -21,7 +31,9 @@
 #include "skein/error.h"
 
 typedef struct skn_turns {
-    uint64_t window;
+    uint64_t window;     /* steps */
+    uint64_t accumulate; /* batches of a step */
+    uint64_t flights;
     bool free_order;
     bool begun;          /* the rows have been here */
     bool rows_here;      /* no other actor writes them now */
@@ -32,7 +44,32 @@ typedef struct skn_turns {
                           * comes before the marker; UINT64_MAX: none was */
 } skn_turns_t;
 
-void skn_turns_init(skn_turns_t *turns, uint64_t window, bool free_order);
+/* `window`, `accumulate` and `flights` are at least 1; with accumulate of 1
+ * there are as many flights as the window has batches. */
+void skn_turns_init(skn_turns_t *turns, uint64_t window, uint64_t accumulate,
+                    uint64_t flights, bool free_order);
+
+/* Batches that an owner may hold at once: those in flight, and those that have
+ * come before their turn. */
+static inline uint64_t
+skn_turns_held(const skn_turns_t *turns)
+{
+    return turns->accumulate == 1 ? 2 * turns->window : turns->flights;
+}
+
+/* Whether no batch may be computed before another update. */
+static inline bool
+skn_turns_are_full(const skn_turns_t *turns)
+{
+    return turns->forwards - turns->updates >= turns->flights;
+}
+
+/* Whether batch `batch` is the last of its step. */
+static inline bool
+skn_turns_ends_step(const skn_turns_t *turns, uint64_t batch)
+{
+    return (batch + 1) % turns->accumulate == 0;
+}
 
 /* True if batch turns->forwards may be computed now, given that it is here and
  * that the last marker before it came after `floor` batches. */
@@ -49,8 +86,9 @@ skn_status_t skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
                                    const char *name, skn_error_t *error);
 
 void skn_turns_forward_done(skn_turns_t *turns);
-/* The gradient has been sent: the rows are away. */
-void skn_turns_update_sent(skn_turns_t *turns);
+/* The gradient has been sent: the rows are away if it ended a step, which is
+ * the result. */
+bool skn_turns_update_sent(skn_turns_t *turns);
 /* The rows have returned with all batches below `applied`; when they come for
  * the first time, the sequence begins there. `name` is the actor's, for the
  * message: SKN_BAD_MESSAGE unless these are the batches that were sent. */

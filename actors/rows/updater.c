@@ -18,6 +18,7 @@
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/protocol/settings.h"
+#include "actors/rows/accumulator.h"
 #include "actors/rows/block_ledger.h"
 #include "actors/rows/optimizer.h"
 #include "actors/rows/restore.h"
@@ -45,6 +46,13 @@ typedef struct updater {
     skn_restore_t restore;
     skn_block_ledger_t ledger;
     skn_state_sender_t sender;
+    /* Several batches, or a norm to wait for, make a step. */
+    uint64_t accumulate;           /* batches of a step */
+    skn_accumulator_t accumulator; /* without sums: each batch is a step */
+    bool clips, every_row;
+    uint32_t norm_rows;         /* of a group of squares */
+    double *squares;            /* of all groups */
+    const skn_gradient_t *last; /* of the step whose factor is awaited */
 } updater_t;
 
 /* Always inline: gcc 12 treats a function that only prefetches as one without
@@ -135,31 +143,146 @@ prime(skn_actor_t *actor, updater_t *updater, skn_error_t *error)
     return skn_actor_post(actor, lease, error);
 }
 
-/* Steps the rows of a gradient, and copies them into a lease of copies. */
-static skn_status_t
-step_rows(skn_actor_t *actor, updater_t *updater,
-          const skn_gradient_t *gradient, skn_lease_t *lease,
-          skn_error_t *error)
+/* Steps one row along -gradient, and copies it into unit `k` of a lease of
+ * copies. */
+static void
+step_row(updater_t *updater, uint32_t row, const float *gradient,
+         skn_lease_t *lease, size_t k)
+{
+    skn_optimizer_step(&updater->optimizer, &updater->rows, row,
+                       updater->row_first + row, gradient);
+    if (updater->has_copy)
+        set_copy(updater, lease, k, row);
+}
+
+/* Steps the rows of the gradient of a single batch. */
+static void
+step_batch(updater_t *updater, const skn_gradient_t *gradient,
+           skn_lease_t *lease)
 {
     const skn_rows_t *rows = &updater->rows;
     const uint32_t *unit = gradient->unit.at;
     size_t count = gradient->unit.count;
-    skn_optimizer_begin(&updater->optimizer, gradient->batch);
     expect_rows(rows, unit, count);
     for (size_t k = 0; k < count; k++) {
-        if (unit[k] >= rows->row_count)
+        if (k + PREFETCH_ROWS < count)
+            prefetch(rows, unit[k + PREFETCH_ROWS]);
+        step_row(updater, unit[k], gradient->value.at + k * rows->width, lease,
+                 k);
+    }
+}
+
+/* Steps the rows that batches of the step have touched along the sum of their
+ * gradients times `factor`. */
+static void
+step_sums(updater_t *updater, float factor, skn_lease_t *lease)
+{
+    skn_accumulator_t *accumulator = &updater->accumulator;
+    size_t k = 0;
+    for (uint32_t row = skn_accumulator_next(accumulator, 0);
+         row < accumulator->row_count;
+         row = skn_accumulator_next(accumulator, row + 1)) {
+        float *sum = skn_accumulator_sum(accumulator, row);
+        updater->optimizer.kernels->scale(sum, factor, accumulator->width);
+        step_row(updater, row, sum, lease, k++);
+    }
+    skn_accumulator_clear(accumulator);
+}
+
+static skn_status_t
+send_applied(skn_actor_t *actor, const skn_gradient_t *gradient,
+             skn_error_t *error)
+{
+    skn_applied_t applied = { .batch = gradient->batch,
+                              .shard = skn_actor_index(actor),
+                              .changed = gradient->changed,
+                              .square = gradient->square };
+    return skn_actor_send(actor, &skn_applied_schema, &applied, error);
+}
+
+/* Makes the step whose last batch is `gradient`'s: of its rows, or of the sums
+ * times `factor`, which is 0 for a step that is left out. Then the rows go
+ * back. */
+static skn_status_t
+make_step(skn_actor_t *actor, updater_t *updater,
+          const skn_gradient_t *gradient, float factor, skn_error_t *error)
+{
+    uint64_t batch = gradient->batch;
+    bool has_sums = updater->accumulator.sum != NULL;
+    if (factor == 0)
+        skn_accumulator_clear(&updater->accumulator);
+    skn_lease_t *lease = lease_new(actor, updater, batch + 1,
+                                   has_sums ? updater->accumulator.touched_count
+                                            : gradient->unit.count,
+                                   error);
+    if (!lease)
+        return error->status;
+    skn_optimizer_begin(&updater->optimizer, batch / updater->accumulate);
+    if (has_sums)
+        step_sums(updater, factor, lease);
+    else
+        step_batch(updater, gradient, lease);
+    for (uint64_t k = updater->accumulate; k-- > 0;)
+        skn_block_ledger_add(&updater->ledger, batch - k);
+    updater->stepped += updater->accumulate;
+    if (batch >= updater->next_batch)
+        updater->next_batch = batch + 1;
+    skn_status_t status = skn_actor_post(actor, lease, error);
+    return status == SKN_OK ? send_applied(actor, gradient, error) : status;
+}
+
+/* Sends the squares of the step's gradient, which is the mean over batches. */
+static skn_status_t
+send_norm(skn_actor_t *actor, updater_t *updater, uint64_t batch,
+          skn_error_t *error)
+{
+    const skn_accumulator_t *accumulator = &updater->accumulator;
+    uint32_t group_rows = updater->norm_rows;
+    double share = 1.0 / (double)updater->accumulate;
+    skn_gradient_norm_t norm = {
+        .batch = batch,
+        .layer = updater->place.layer,
+        .square = { updater->squares,
+                    (accumulator->row_count + (size_t)group_rows - 1) /
+                        group_rows },
+    };
+    memset(norm.square.at, 0, norm.square.count * sizeof(double));
+    for (uint32_t row = skn_accumulator_next(accumulator, 0);
+         row < accumulator->row_count;
+         row = skn_accumulator_next(accumulator, row + 1))
+        norm.square.at[row / group_rows] +=
+            share * share *
+            updater->optimizer.kernels->sum_squares(
+                skn_accumulator_sum(accumulator, row), accumulator->width);
+    return skn_actor_send(actor, &skn_gradient_norm_schema, &norm, error);
+}
+
+static skn_status_t
+check_gradient(const skn_actor_t *actor, const updater_t *updater,
+               const skn_gradient_t *gradient, bool ends_step,
+               skn_error_t *error)
+{
+    size_t count = gradient->unit.count, width = updater->rows.width;
+    bool lends = ends_step && !updater->has_copy;
+    if (gradient->value.count != count * width)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %zu values for %zu rows "
+                        "of %zu",
+                        skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        gradient->value.count, count, width);
+    if (gradient->rows != (lends ? &updater->rows : NULL))
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: gradient of batch %llu: %s", skn_actor_name(actor),
+                        (unsigned long long)gradient->batch,
+                        lends ? "it does not lend the rows"
+                              : "it returns rows that were not lent");
+    for (size_t k = 0; k < count; k++)
+        if (gradient->unit.at[k] >= updater->rows.row_count)
             return skn_fail(error, SKN_BAD_MESSAGE,
                             "%s: gradient of row %u, but the shard has %u rows",
-                            skn_actor_name(actor), unit[k], rows->row_count);
-        if (k + PREFETCH_ROWS < count &&
-            unit[k + PREFETCH_ROWS] < rows->row_count)
-            prefetch(rows, unit[k + PREFETCH_ROWS]);
-        skn_optimizer_step(&updater->optimizer, rows, unit[k],
-                           updater->row_first + unit[k],
-                           gradient->value.at + k * rows->width);
-        if (updater->has_copy)
-            set_copy(updater, lease, k, unit[k]);
-    }
+                            skn_actor_name(actor), gradient->unit.at[k],
+                            updater->rows.row_count);
     return SKN_OK;
 }
 
@@ -169,41 +292,47 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
 {
     updater_t *updater = state;
     const skn_gradient_t *gradient = message;
-    size_t count = gradient->unit.count, width = updater->rows.width;
-    if (gradient->value.count != count * width)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: gradient of batch %llu: %zu values for %zu rows "
-                        "of %zu",
-                        skn_actor_name(actor),
-                        (unsigned long long)gradient->batch,
-                        gradient->value.count, count, width);
-    if (gradient->rows != (updater->has_copy ? NULL : &updater->rows))
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: gradient of batch %llu: %s", skn_actor_name(actor),
-                        (unsigned long long)gradient->batch,
-                        updater->has_copy ? "it returns rows that were not lent"
-                                          : "it does not lend the rows");
-    skn_lease_t *lease =
-        lease_new(actor, updater, gradient->batch + 1, count, error);
-    if (!lease)
-        return error->status;
-    skn_status_t status = step_rows(actor, updater, gradient, lease, error);
-    if (status != SKN_OK) {
-        skn_message_drop(lease);
+    skn_accumulator_t *accumulator = &updater->accumulator;
+    bool ends_step = (gradient->batch + 1) % updater->accumulate == 0;
+    skn_status_t status =
+        check_gradient(actor, updater, gradient, ends_step, error);
+    if (status != SKN_OK)
         return status;
-    }
-    skn_block_ledger_add(&updater->ledger, gradient->batch);
-    updater->stepped++;
-    if (gradient->batch >= updater->next_batch)
-        updater->next_batch = gradient->batch + 1;
-    skn_applied_t applied = { .batch = gradient->batch,
-                              .shard = skn_actor_index(actor),
-                              .changed = gradient->changed,
-                              .square = gradient->square };
-    status = skn_actor_post(actor, lease, error);
-    return status == SKN_OK
-               ? skn_actor_send(actor, &skn_applied_schema, &applied, error)
-               : status;
+    if (!accumulator->sum)
+        return make_step(actor, updater, gradient, 1, error);
+    for (size_t k = 0; k < gradient->unit.count; k++)
+        skn_accumulator_add(accumulator, gradient->unit.at[k],
+                            gradient->value.at + k * accumulator->width);
+    if (!ends_step)
+        return send_applied(actor, gradient, error);
+    if (updater->every_row)
+        skn_accumulator_touch_all(accumulator);
+    if (!updater->clips)
+        return make_step(actor, updater, gradient,
+                         1 / (float)updater->accumulate, error);
+    skn_message_drop(updater->last);
+    updater->last = skn_message_keep(gradient);
+    return send_norm(actor, updater, gradient->batch, error);
+}
+
+static skn_status_t
+on_clip(skn_actor_t *actor, void *state, const void *message,
+        skn_error_t *error)
+{
+    updater_t *updater = state;
+    const skn_clip_t *clip = message;
+    const skn_gradient_t *last = updater->last;
+    if (!last || last->batch != clip->batch)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the factor of batch %llu was not requested",
+                        skn_actor_name(actor), (unsigned long long)clip->batch);
+    float share = 1 / (float)updater->accumulate;
+    skn_status_t status =
+        make_step(actor, updater, last,
+                  clip->skip ? 0 : share * (float)clip->factor, error);
+    skn_message_drop(last);
+    updater->last = NULL;
+    return status;
 }
 
 /* --- checkpoints ---------------------------------------------------------- */
@@ -378,6 +507,24 @@ open_rows(const skn_actor_t *actor, updater_t *updater, skn_rows_kind_t kind,
 }
 
 static skn_status_t
+open_steps(const skn_actor_t *actor, updater_t *updater, skn_error_t *error)
+{
+    updater->accumulate = (uint64_t)skn_actor_option_int(actor, "accumulate");
+    updater->clips = skn_actor_option_bool(actor, "clips");
+    updater->every_row = skn_actor_option_bool(actor, "every_row");
+    updater->norm_rows = (uint32_t)skn_actor_option_int(actor, "norm_rows");
+    updater->squares = calloc(updater->rows.row_count / updater->norm_rows + 1,
+                              sizeof(double));
+    if (!updater->squares)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a norm");
+    return updater->accumulate > 1 || updater->clips || updater->every_row
+               ? skn_accumulator_open(
+                     &updater->accumulator, updater->optimizer.kernels,
+                     updater->rows.row_count, updater->rows.width, error)
+               : SKN_OK;
+}
+
+static skn_status_t
 updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     updater_t *updater = state;
@@ -419,6 +566,8 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     updater->next_batch = (uint64_t)skn_actor_option_int(actor, "first_batch");
     status = skn_block_ledger_open(&updater->ledger, actor, &updater->place,
                                    &updater->rows, error);
+    if (status == SKN_OK)
+        status = open_steps(actor, updater, error);
     if (status != SKN_OK)
         return status;
     /* A checkpoint may lack the ledger. */
@@ -513,6 +662,9 @@ updater_close(skn_actor_t *actor, void *state)
 {
     updater_t *updater = state;
     (void)actor;
+    skn_message_drop(updater->last);
+    free(updater->squares);
+    skn_accumulator_close(&updater->accumulator);
     skn_rows_fini(&updater->rows);
     skn_block_ledger_close(&updater->ledger);
 }
@@ -543,6 +695,13 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("beta2", "0.999", SKN_SETTING_BETA2),
     SKN_OPTION_OF("epsilon", "1e-8", SKN_SETTING_EPSILON),
     SKN_OPTION_OF("weight_decay", "0", SKN_SETTING_WEIGHT_DECAY),
+    SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),
+    { "clips", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "a clipper limits the norm of each step" },
+    { "every_row", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "step rows without a gradient, too, as if it were 0" },
+    { "norm_rows", SKN_OPTION_INT, "1", 1, SKN_UNIT_MAX, NULL,
+      "rows whose squares are added up for the clipper" },
     SKN_OPTION_OF("schedule", "constant", SKN_SETTING_SCHEDULE),
     SKN_OPTION_OF("warmup_batches", "0", SKN_SETTING_WARMUP_BATCHES),
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
@@ -570,14 +729,20 @@ static const skn_option_t options[] = {
 
 static const skn_handler_t handlers[] = {
     { &skn_gradient_schema, on_gradient, NULL },
+    { &skn_clip_schema, on_clip, NULL },
     { &skn_save_schema, on_save, NULL },
     { &skn_restored_schema, on_restored, NULL },
     { 0 },
 };
 
 static const skn_schema_t *const sends[] = {
-    &skn_want_schema,   &skn_lease_schema, &skn_applied_schema,
-    &skn_tensor_schema, &skn_chunk_schema, NULL,
+    &skn_want_schema,
+    &skn_lease_schema,
+    &skn_applied_schema,
+    &skn_tensor_schema,
+    &skn_chunk_schema,
+    &skn_gradient_norm_schema,
+    NULL,
 };
 
 static const skn_schema_t *const gathers[] = { NULL };

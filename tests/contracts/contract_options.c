@@ -112,6 +112,7 @@ static const base_t bases[] = {
         { "batch_rows", "2" },
         { "cache", "none" },
         { "huge_pages", "false" } } },
+    { &skn_clipper, "gradient_norm", { { "max_norm", "1" } } },
     { &skn_combiner,
       "partition",
       { { "shards", "2" },
@@ -168,6 +169,7 @@ take_base(const base_t *base)
     memset(&probe.error, 0, sizeof(probe.error));
     probe.kind = base->kind;
     probe.to[0] = base->into;
+    probe.gathered[0] = base->kind == &skn_clipper ? base->into : NULL;
     for (size_t k = 0; base->option[k][0]; k++)
         probe_option(base->option[k][0], text_of(base->option[k][1]));
 }

@@ -12,10 +12,17 @@
 
 /* A run: markers lie behind these batches; the last is the end. */
 typedef struct plan {
-    uint64_t window;
+    uint64_t window; /* steps */
     const uint64_t *marker;
     bool free_order;
+    uint64_t accumulate, flights; /* 0: of one batch a step */
 } plan_t;
+
+static uint64_t
+step_batches(const plan_t *plan)
+{
+    return plan->accumulate > 0 ? plan->accumulate : 1;
+}
 
 static uint64_t
 floor_of(const plan_t *plan, uint64_t batch)
@@ -35,13 +42,14 @@ horizon_of(const plan_t *plan, uint64_t batch)
     return plan->marker[k] - 1;
 }
 
-/* The updates that batch t must have seen: exactly the first max(t + 1 -
- * window, batches at the last marker). */
+/* The updates that batch t must have seen: those of exactly the first max(step
+ * + 1 - window, steps at the last marker) steps. */
 static uint64_t
 definition(const plan_t *plan, uint64_t batch)
 {
     uint64_t floor = floor_of(plan, batch);
-    uint64_t seen = batch >= plan->window ? batch - plan->window + 1 : 0;
+    uint64_t m = step_batches(plan), step = batch / m;
+    uint64_t seen = step >= plan->window ? (step - plan->window + 1) * m : 0;
     return seen > floor ? seen : floor;
 }
 
@@ -62,11 +70,13 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
     skn_turns_t turns;
     uint64_t issued = 0, landed = 0, back = 0, steps = 0;
     bool away = true; /* the first lease has not come */
-    skn_turns_init(&turns, plan->window, plan->free_order);
+    uint64_t room = plan->flights > 0 ? plan->flights : plan->window;
+    skn_turns_init(&turns, plan->window, step_batches(plan), room,
+                   plan->free_order);
     while (back < BATCHES) {
         cr_assert(++steps < 100000, "window %lu: a deadlock at batch %lu",
                   (unsigned long)plan->window, (unsigned long)back);
-        if (issued < BATCHES && issued - back < plan->window &&
+        if (issued < BATCHES && issued - back < room &&
             floor_of(plan, issued) <= back && oracle_next(&random) % 2)
             issued++;
         if (landed < turns.forwards && oracle_next(&random) % 3 == 0)
@@ -79,14 +89,16 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
         if (turns.forwards < issued &&
             skn_turns_forward_allowed(&turns, floor_of(plan, turns.forwards))) {
             cr_expect(!away);
-            seen[turns.forwards] = turns.updates;
+            seen[turns.forwards] = turns.returned;
             skn_turns_forward_done(&turns);
+            cr_expect_leq(turns.forwards - turns.updates, room);
         } else if (turns.updates < landed &&
                    skn_turns_update_allowed(&turns,
                                             horizon_of(plan, turns.updates))) {
             cr_expect(!away);
-            skn_turns_update_sent(&turns);
-            away = true;
+            away = skn_turns_update_sent(&turns);
+            cr_expect_eq(away, turns.updates % step_batches(plan) == 0);
+            back += !away; /* a sum needs no rows */
         }
     }
 }
@@ -115,6 +127,33 @@ Test(turns, each_batch_sees_exactly_the_updates_of_the_definition)
             }
         }
     }
+}
+
+static const uint64_t step_markers[][4] = {
+    { BATCHES },
+    { 4, 8, 20, BATCHES },
+};
+
+Test(turns, all_batches_of_a_step_see_the_same_updates)
+{
+    uint64_t seen[BATCHES];
+    for (uint64_t window = 1; window <= 3; window++)
+        for (uint64_t flights = 1; flights <= 9; flights++)
+            for (uint64_t seed = 1; seed <= 100; seed++) {
+                /* The last update of a step waits for the whole window. */
+                plan_t plan = { .window = window,
+                                .marker = step_markers[seed % 2],
+                                .accumulate = 4,
+                                .flights = flights + 4 * (window - 1) };
+                play(&plan, seed, seen);
+                for (uint64_t t = 0; t < BATCHES; t++)
+                    cr_expect_eq(seen[t], definition(&plan, t),
+                                 "window %lu, %lu flights, seed %lu: batch "
+                                 "%lu saw %lu updates",
+                                 (unsigned long)window, (unsigned long)flights,
+                                 (unsigned long)seed, (unsigned long)t,
+                                 (unsigned long)seen[t]);
+            }
 }
 
 Test(turns, free_order_sees_at_least_those_and_never_deadlocks)
@@ -147,7 +186,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
     char got[64] = "";
     size_t used = 0;
     skn_turns_t turns;
-    skn_turns_init(&turns, 2, false);
+    skn_turns_init(&turns, 2, 1, 2, false);
     come_back(&turns, 0);
     while (turns.updates < 5) {
         char *word = got + used;
@@ -175,7 +214,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
 Test(turns, nothing_runs_while_the_rows_are_away)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 4, false);
+    skn_turns_init(&turns, 4, 1, 4, false);
     cr_expect(!skn_turns_forward_allowed(&turns, 0), "before the first lease");
     cr_expect(!skn_turns_may_rank(&turns, 0));
     come_back(&turns, 0);
@@ -194,7 +233,7 @@ Test(turns, nothing_runs_while_the_rows_are_away)
 Test(turns, a_cut_lets_the_last_batches_be_updated)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 4, false);
+    skn_turns_init(&turns, 4, 1, 4, false);
     come_back(&turns, 10);
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);
@@ -212,7 +251,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
 Test(turns, after_a_cut_the_order_is_as_before)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 3, false);
+    skn_turns_init(&turns, 3, 1, 3, false);
     come_back(&turns, 10);
     skn_turns_forward_done(&turns);
     turns.last_batch = 10;
@@ -230,7 +269,7 @@ Test(turns, after_a_cut_the_order_is_as_before)
 Test(turns, a_resumed_run_starts_at_its_batch)
 {
     skn_turns_t turns;
-    skn_turns_init(&turns, 3, false);
+    skn_turns_init(&turns, 3, 1, 3, false);
     come_back(&turns, 100);
     for (uint64_t batch = 100; batch < 103; batch++) {
         cr_expect(skn_turns_forward_allowed(&turns, 100));
@@ -244,7 +283,7 @@ Test(turns, rows_of_other_batches_than_were_sent_are_refused)
 {
     static const uint64_t wrong[] = { 0, 6, 8, 1000 };
     skn_turns_t turns;
-    skn_turns_init(&turns, 3, false);
+    skn_turns_init(&turns, 3, 1, 3, false);
     come_back(&turns, 6);
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);

@@ -28,8 +28,11 @@ static struct {
     skn_ledger_entry_t ledger[ROWS];
     double changed, square;
     bool save;
-    int copies;     /* 1: f32, 2: bf16 */
-    uint32_t spoil; /* 1: too few values, 2: a row beyond the shard */
+    int copies;            /* 1: f32, 2: bf16 */
+    uint32_t spoil;        /* 1: too few values, 2: a row beyond the shard */
+    uint32_t step_batches; /* 0: each batch is a step */
+    float factor;          /* of the clipper; 0: it skips every step */
+    double squares[ROWS];
 } seen;
 
 static float
@@ -64,6 +67,17 @@ send_gradient(skn_actor_t *actor, void *rows, uint64_t batch,
     if (seen.spoil == 2)
         gradient->unit.at[1] = ROWS;
     return skn_actor_post(actor, gradient, error);
+}
+
+/* Sends the batches of the next step, the last with the rows. */
+static skn_status_t
+send_step(skn_actor_t *actor, void *rows, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 1; k <= seen.step_batches && status == SKN_OK; k++)
+        status = send_gradient(actor, k == seen.step_batches ? rows : NULL,
+                               k - 1, error);
+    return status;
 }
 
 static void
@@ -112,6 +126,12 @@ on_lease(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
     if (lease->more)
         return SKN_OK;
     seen.lease_batch[seen.leases++] = lease->batch;
+    if (seen.step_batches > 0 && seen.leases == 1)
+        return send_step(actor, lease->rows, error);
+    if (seen.step_batches > 0) {
+        skn_actor_finish(actor);
+        return SKN_OK;
+    }
     if (seen.leases <= BATCHES)
         return send_gradient(actor, lease->rows, seen.leases - 1, error);
     if (!seen.save) {
@@ -121,6 +141,19 @@ on_lease(skn_actor_t *actor, const skn_lease_t *lease, skn_error_t *error)
     uint8_t metadata[] = "{}";
     skn_save_t save = { .batch = 77, .metadata = { metadata, 3 } };
     return skn_actor_send(actor, &skn_save_schema, &save, error);
+}
+
+static skn_status_t
+on_norm(skn_actor_t *actor, const skn_gradient_norm_t *norm, skn_error_t *error)
+{
+    cr_assert_str_eq(norm->layer, "output");
+    cr_assert_eq(norm->batch, seen.step_batches - 1);
+    cr_assert_leq(norm->square.count, ROWS);
+    memcpy(seen.squares, norm->square.at, norm->square.count * sizeof(double));
+    skn_clip_t clip = { .batch = norm->batch + (seen.spoil == 3),
+                        .factor = (double)seen.factor,
+                        .skip = seen.factor == 0 };
+    return skn_actor_send(actor, &skn_clip_schema, &clip, error);
 }
 
 static skn_status_t
@@ -148,6 +181,8 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 {
     if (schema == &skn_lease_schema)
         return on_lease(actor, message, error);
+    if (schema == &skn_gradient_norm_schema)
+        return on_norm(actor, message, error);
     if (schema == &skn_chunk_schema)
         return on_chunk(actor, message);
     if (schema == &skn_tensor_schema) {
@@ -170,8 +205,9 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
 static void
 set_up(void)
 {
-    static const char *const to[] = { "gradient", "save" };
-    static const char *const from[] = { "lease", "applied", "tensor", "chunk" };
+    static const char *const to[] = { "gradient", "save", "clip" };
+    static const char *const from[] = { "lease", "applied", "tensor", "chunk",
+                                        "gradient_norm" };
     static const char *const options[][2] = {
         { "layer", "1" },          { "layer_name", "output" },
         { "rows", "5" },           { "row_first", "10" },
@@ -391,6 +427,93 @@ Test(updater, a_row_beyond_the_shard_is_refused)
     cr_expect(strstr(probe.error.text,
                      "up_output.0: gradient of row 5, but the shard has 5 "
                      "rows"),
+              "%s", probe.error.text);
+}
+
+/* --- steps of several batches --------------------------------------------- */
+
+static double
+sum_of(uint32_t row, uint32_t column)
+{
+    double sum = 0;
+    for (uint32_t batch = 0; batch < seen.step_batches && batch <= row; batch++)
+        sum += (double)gradient_of(batch, row, column);
+    return sum;
+}
+
+static void
+expect_step(double factor)
+{
+    cr_assert_eq(seen.leases, 2);
+    cr_expect_eq(seen.lease_batch[1], seen.step_batches);
+    cr_assert_eq(seen.applied, seen.step_batches);
+    for (uint32_t k = 0; k < seen.step_batches; k++)
+        cr_expect_eq(seen.applied_batch[k], k);
+    for (uint32_t row = 0; row < ROWS; row++)
+        for (uint32_t c = 0; c < WIDTH; c++)
+            cr_expect_float_eq(seen.weight[1][row][c],
+                               (double)seen.weight[0][row][c] -
+                                   0.5 * factor * sum_of(row, c),
+                               1e-6);
+}
+
+Test(updater, gradients_of_several_batches_make_one_step_along_their_mean)
+{
+    seen.step_batches = BATCHES;
+    probe_option("accumulate", "3");
+    probe_run_well();
+    expect_step(1.0 / BATCHES);
+}
+
+Test(updater, a_step_waits_for_the_factor_that_clips_it)
+{
+    seen.step_batches = BATCHES;
+    seen.factor = 0.125f;
+    probe_option("accumulate", "3");
+    probe_option("clips", "true");
+    probe_option("norm_rows", "2");
+    probe_run_well();
+    expect_step(0.125 / BATCHES);
+    for (uint32_t group = 0; group < (ROWS + 1) / 2; group++) {
+        double want = 0;
+        for (uint32_t row = 2 * group; row < 2 * group + 2 && row < ROWS; row++)
+            for (uint32_t c = 0; c < WIDTH; c++)
+                want += sum_of(row, c) * sum_of(row, c) / BATCHES / BATCHES;
+        cr_expect_float_eq(seen.squares[group], want, 1e-5 * want);
+    }
+}
+
+Test(updater, a_step_that_is_skipped_changes_nothing)
+{
+    seen.step_batches = 1;
+    probe_option("clips", "true");
+    probe_run_well();
+    expect_step(0);
+}
+
+/* Adam goes on along the mean of earlier gradients. */
+Test(updater, rows_without_a_gradient_can_be_stepped_too)
+{
+    seen.step_batches = 1;
+    probe_option("every_row", "true");
+    probe_option("optimizer", "adam");
+    probe_option("weight_decay", "0.5");
+    probe_run_well();
+    cr_assert_eq(seen.leases, 2);
+    for (uint32_t row = 0; row < ROWS; row++)
+        cr_expect_neq(seen.weight[1][row][0], seen.weight[0][row][0]);
+}
+
+Test(updater, a_factor_that_nobody_requested_is_refused)
+{
+    seen.step_batches = 2;
+    probe_option("accumulate", "2");
+    probe_option("clips", "true");
+    seen.spoil = 3;
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text,
+                     "up_output.0: the factor of batch 2 was not requested"),
               "%s", probe.error.text);
 }
 

@@ -1,0 +1,97 @@
+/* test_clipper.c - tests the factor of a step's gradient, and steps that are
+ * left out. The probe plays the updaters.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "tests/support/actor_probe.h"
+
+#define STEPS 5
+
+static struct {
+    double square[STEPS]; /* of each step */
+    uint32_t sent, received, steps;
+    double factor[STEPS];
+    bool skip[STEPS];
+} seen;
+
+static skn_status_t
+send_next(skn_actor_t *actor, skn_error_t *error)
+{
+    double square[] = { seen.square[seen.sent] / 2,
+                        seen.square[seen.sent] / 2 };
+    skn_gradient_norm_t norm = { .batch = 8 * seen.sent + 7,
+                                 .layer = "decoder",
+                                 .square = { square, 2 } };
+    seen.sent++;
+    return skn_actor_send(actor, &skn_gradient_norm_schema, &norm, error);
+}
+
+static skn_status_t
+react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+      skn_error_t *error)
+{
+    const skn_clip_t *clip = message;
+    (void)schema;
+    cr_assert_eq(clip->batch, 8 * seen.received + 7);
+    seen.factor[seen.received] = clip->factor;
+    seen.skip[seen.received++] = clip->skip;
+    if (seen.sent < seen.steps)
+        return send_next(actor, error);
+    skn_actor_finish(actor);
+    return SKN_OK;
+}
+
+static void
+set_up(void)
+{
+    probe.kind = &skn_clipper;
+    probe.start = send_next;
+    probe.react = react;
+    probe.to[0] = "gradient_norm";
+    probe.from[0] = "clip";
+    probe.gathered[0] = "gradient_norm";
+    probe_option("max_norm", "2");
+    seen.steps = STEPS;
+}
+
+TestSuite(clipper, .init = set_up, .timeout = 60);
+
+Test(clipper, a_greater_norm_is_scaled_down_and_a_smaller_one_is_not)
+{
+    static const double square[STEPS] = { 0, 1, 4, 16, 1e12 };
+    memcpy(seen.square, square, sizeof(square));
+    probe_run_well();
+    cr_assert_eq(seen.received, STEPS);
+    for (int k = 0; k < STEPS; k++) {
+        double want = 2 / (sqrt(square[k]) + 1e-6);
+        cr_expect_float_eq(seen.factor[k], want < 1 ? want : 1, 1e-12);
+        cr_expect_not(seen.skip[k]);
+    }
+}
+
+Test(clipper, a_step_that_is_not_finite_is_left_out_and_told)
+{
+    double square[STEPS] = { NAN, INFINITY, 1, NAN, 1 };
+    memcpy(seen.square, square, sizeof(square));
+    probe_run_well();
+    cr_assert_eq(seen.received, STEPS);
+    for (int k = 0; k < STEPS; k++)
+        cr_expect_eq(seen.skip[k], !isfinite(square[k]));
+    cr_expect(strstr(probe.events,
+                     "{\"event\":\"skipped\",\"batch\":7,\"layer\":"
+                     "\"decoder\"}"),
+              "%s", probe.events);
+}
+
+Test(clipper, three_such_steps_in_a_row_end_the_run)
+{
+    double square[STEPS] = { 1, NAN, NAN, NAN, 1 };
+    memcpy(seen.square, square, sizeof(square));
+    probe_run();
+    cr_expect_eq(probe.status, SKN_DIVERGED);
+    cr_expect_eq(seen.received, 3);
+    cr_expect(strstr(probe.error.text,
+                     "batch 31: the gradient of layer 'decoder' is not finite, "
+                     "for 3 steps in a row; training diverged"),
+              "%s", probe.error.text);
+}

@@ -11,7 +11,8 @@ Trains on FOLDER/train.txt (or .zst; default: data/wnrel) and tests on all of
 FOLDER/test.txt, one program after the other, each with one thread on one core,
 and prints a Markdown table: the best P@1 of each, the CPU seconds to it, and
 those that Skein takes to as much, in the run that is there first. STEM.json
-keeps every point; STEM.svg shows the curves, if matplotlib is there.
+keeps every point, and the settings of PyTorch (bench/peers/tuned.py); STEM.svg
+shows the curves, if matplotlib is there.
 
   skein          CONFIG (default configs/xmc.yaml) with the -o's; repeats have
                  seeds 1, 2, ...
@@ -48,15 +49,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-# OpenBLAS chooses its kernels by itself: others are not the peer's best.
-FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-
-
-def environment():
-    """One thread, and nothing forced; of rates.py's programs, too."""
-    kept = {key: value for key, value in os.environ.items()
-            if key not in FORCED}
-    return dict(kept, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+sys.path.append(os.path.join(HERE, "peers"))
+import tuned
 
 
 class Missing(Exception):
@@ -67,12 +61,12 @@ def on_one_core():
     os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
 
 
-def run(words, **more):
+def run(words, environment=None, **more):
     """Its output, and the CPU seconds of it and all its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True,
                           preexec_fn=on_one_core, check=False,
-                          env=environment(), **more)
+                          env=environment or tuned.plain(), **more)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         raise Missing("%s ended with %d" % (words[0], done.returncode))
@@ -139,13 +133,14 @@ def torch(own, mode):
     if subprocess.run([own.python, "-c", "import torch"], check=False,
                       stderr=subprocess.DEVNULL).returncode != 0:
         raise Missing("no PyTorch (Debian: python3-torch)")
+    own.settings = tuned.settings(own.python)
 
     def curve_at(rate):
         text, _ = run([
             own.python, os.path.join(HERE, "peers", "one_host.py"), own.plain,
             "--mode", mode, "--epochs", str(own.epochs), "--rate", rate,
             "--negatives", str(own.negatives), "--hidden", str(own.hidden),
-            "--test-points", "1000000000"])
+            "--test-points", "1000000000"], tuned.environment(own.python))
         return json_lines(text)
     return best_rate(own, "torch-" + mode, own.rates, curve_at)
 
@@ -415,7 +410,7 @@ def arguments():
     parser.add_argument("--out", default="peers")
     parser.add_argument("-o", action="append", default=[])
     own = parser.parse_args()
-    own.chosen = {}
+    own.chosen, own.settings = {}, None
     unknown = [name for name in own.only.split(",") if name not in PEERS and
                not re.fullmatch(r"skein-[1-9]\d*", name)]
     if unknown:
@@ -444,7 +439,9 @@ def main():
                     turn + 1, name, best["p1"], best["cpu_seconds"]),
                     file=sys.stderr, flush=True)
     with open(own.out + ".json", "w", encoding="ascii") as file:
-        json.dump(found, file, indent=1)
+        json.dump({"pytorch": own.settings, "curves": found}, file, indent=1)
+    if own.settings:
+        print(tuned.sentence(own.settings) + "\n")
     print_table(found)
     draw(found, own.out, os.path.basename(os.path.normpath(own.data)))
     return 0 if found else 1

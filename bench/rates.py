@@ -35,10 +35,11 @@ import subprocess
 import sys
 import tempfile
 
-from peers import environment
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(os.path.join(HERE, "peers"))
+import tuned
+
 EXP_OPERATIONS = 20
 SLIDE_BATCHES = 50      # one rehash in them
 
@@ -76,12 +77,12 @@ class Missing(Exception):
     """A program that is not on this machine, or that failed."""
 
 
-def run(own, words):
+def run(own, words, environment=None):
     """The JSON objects that it prints."""
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=False,
         preexec_fn=lambda: os.sched_setaffinity(0, [own.cpu]),
-        env=environment())
+        env=environment or tuned.plain())
     if done.returncode != 0:
         raise Missing("%s ended with %d" % (" ".join(words), done.returncode))
     return [json.loads(line) for line in done.stdout.splitlines()
@@ -126,7 +127,8 @@ def torch(own, points, batch, exact):
         points["folder"], "--mode", "exact" if exact else "sampled", "--draw",
         "uniform", "--negatives", str(own.negatives), "--hidden",
         str(own.hidden), "--batch", str(batch), "--epochs", str(own.epochs),
-        "--rate", str(own.rate), "--test-points", "1"])
+        "--rate", str(own.rate), "--test-points", "1"],
+        tuned.environment(own.python))
     for number, epoch in enumerate(epochs):
         epoch["batches"] *= number + 1      # cumulative, as the seconds are
     return rate_of(epochs, batch)
@@ -270,6 +272,8 @@ def measure_set(own, folder, temporary):
           "%.0f and (bf16) %.0f GFLOP/s; load %.1f\n" % (
               name, points[True]["labels"], own.hidden, own.negatives,
               roof[0] / 1e9, roof[1] / 1e9, roof[2] / 1e9, os.getloadavg()[0]))
+    if "torch" in own.only:
+        print(tuned.sentence(tuned.settings(own.python)) + "\n")
     print("| peer | batch | Skein's | peer, examples a core-second | Skein | "
           "ratio | bar | limit | limit / Skein |\n" + "|---" * 9 + "|",
           flush=True)

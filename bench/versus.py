@@ -24,6 +24,8 @@ import sys
 import cluster
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "peers"))
+import tuned
 
 
 def skein(own, nodes, rate, coding):
@@ -54,7 +56,8 @@ def peer(own, rate):
              "--negatives", str(own.negatives), "--rate", str(own.rate_adam),
              "--epochs", str(own.epochs), "--test-points",
              str(own.test_points)]
-    answer = subprocess.run(words, check=True, stdout=subprocess.PIPE)
+    answer = subprocess.run(words, check=True, stdout=subprocess.PIPE,
+                            env=tuned.environment(own.python))
     found, seconds = [], 0.0
     for line in json.loads(answer.stdout)["lines"]:
         if "p1" in line["line"]:

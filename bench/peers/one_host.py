@@ -19,28 +19,19 @@ Prints one JSON object a line and epoch; seconds and cpu_seconds are of training
 alone, evaluation is left out. --batches ends an epoch early, for its rate.
 """
 import argparse
-import ctypes
 import json
 import os
 import resource
 import time
 
+import tuned
+
+SETTINGS = tuned.enter()
+
 import numpy as np
 import torch
 
 from vocab_parallel import read_points, spans
-
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4    # malloc.h
-
-
-def keep_memory():
-    """Large tensors come from memory that the process has already. By itself
-    glibc maps and unmaps them for each operation, and where clearing pages is
-    dear that takes five sixths of the time of exact softmax."""
-    libc = ctypes.CDLL(None)
-    libc.mallopt(M_MMAP_MAX, 0)
-    libc.mallopt(M_TRIM_THRESHOLD, 2 ** 31 - 1)
-    libc.mallopt(M_TOP_PAD, 2 ** 28)
 
 
 class Peer:
@@ -170,7 +161,6 @@ def arguments():
 
 def main():
     options = arguments()
-    keep_memory()
     torch.set_num_threads(options.threads)
     train = read_points(os.path.join(options.folder, "train.txt"))
     test = read_points(os.path.join(options.folder, "test.txt"))
@@ -192,6 +182,7 @@ def main():
                                          int(test["sizes"][0])))
         print(json.dumps({
             "peer": "torch-" + options.mode, "epoch": number + 1,
+            "openblas_coretype": SETTINGS["openblas_coretype"],
             "batches": batches, "seconds": round(seconds, 3),
             "cpu_seconds": round(cpu_seconds, 3),
             "examples_per_core_second":

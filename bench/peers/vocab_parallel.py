@@ -33,6 +33,10 @@ import json
 import os
 import time
 
+import tuned
+
+tuned.enter()
+
 import numpy as np
 import torch
 import torch.distributed as dist

@@ -40,6 +40,7 @@ static const guarded_t table[] = {
     { &skn_ranking_schema, "score", BOTTOMLESS | JUMPS },
     { &skn_ranking_schema, "greatest", BOTTOMLESS | JUMPS },
     { &skn_ranking_schema, "sum", JUMPS | NOT_BELOW_0 },
+    { &skn_ranking_schema, "positive", JUMPS },
 };
 
 /* The greatest magnitude; infinite or NaN if a number is. */

@@ -20,7 +20,7 @@
 #include "skein/message.h"
 
 /* The most rows that a message has in the table of link_guard.c. */
-#define SKN_GUARD_FIELDS_MAX 3u
+#define SKN_GUARD_FIELDS_MAX 4u
 /* Gradients and activations of healthy trainings grow by less than ten times
  * from one batch to the next, and 1,024 is a hundred times that; below 1,024
  * itself nothing is refused. */

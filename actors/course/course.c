@@ -334,6 +334,7 @@ judge(course_t *course)
         progress->best_epoch = progress->epoch;
         progress->best_batch = progress->batch;
         progress->best_scores = progress->scores;
+        progress->best_nats = progress->validation_nats;
         progress->stale_epochs = 0;
         course->saving_best = course->has_keeper;
     } else {
@@ -508,8 +509,10 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
     if (!course->is_evaluating ||
         metrics->purpose != (uint32_t)course->evaluating)
         return unasked(actor, "a pass of purpose", metrics->purpose, error);
-    if (metrics->purpose == SKN_PURPOSE_VALIDATE)
+    if (metrics->purpose == SKN_PURPOSE_VALIDATE) {
         course->validation = skn_scores_of(metrics);
+        course->progress.validation_nats = metrics->nats;
+    }
     if (metrics->purpose == SKN_PURPOSE_TEST || !course->has_test)
         course->progress.scores = skn_scores_of(metrics);
     return pass_half_over(actor, course, error);

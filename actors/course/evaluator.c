@@ -1,10 +1,13 @@
-/* evaluator.c - actor that computes P@k, PSP@k and nDCG@k, exact over all
- * labels.
+/* evaluator.c - actor that computes P@k, PSP@k, nDCG@k and the softmax's loss,
+ * exact over all labels.
  *
  * It merges the best labels of all output shards (ties: the lower label first),
  * compares them with the true labels, and reports when the last batch of a pass
- * has been counted. Formulas: ranking_metrics.h. For prediction it reports the
- * labels of each point and their probabilities, in the order of the file.
+ * has been counted. Formulas: ranking_metrics.h. Where the shards send
+ * normalisers and the logits of the true labels, the loss is equation (12) of
+ * docs/concepts/equations.md over all labels, without smoothing. For prediction
+ * it reports the labels of each point and their probabilities, in the order of
+ * the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -34,6 +37,8 @@ typedef struct evaluator {
     uint64_t batches;   /* batches of the pass that were counted */
     uint64_t overflows; /* points of the pass whose logits are not finite */
     bool is_prediction, softmax;
+    double nats;          /* summed over the points of the pass with labels */
+    uint64_t nats_points; /* 0: the shards do not send what it takes */
     skn_ranking_sums_t sums;
     meeting_t meetings[SKN_ISSUED_MAX + 1];
 } evaluator_t;
@@ -82,24 +87,6 @@ overflows(const skn_topk_t *ranked, const meeting_t *meeting, uint32_t row)
     return ranked->count == 0 || !isfinite(ranked->value[0]);
 }
 
-static void
-count_batch(evaluator_t *evaluator, const meeting_t *meeting)
-{
-    const skn_labels_t *truth = meeting->truth;
-    skn_topk_t ranked;
-    for (uint32_t i = 0; i < truth->rows; i++) {
-        uint32_t at = truth->offset.at[i];
-        merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
-        if (overflows(&ranked, meeting, i)) {
-            ranked.count = 0;
-            evaluator->overflows++;
-        }
-        skn_ranking_add(&evaluator->sums, evaluator->inverse, &ranked,
-                        truth->label.at + at, truth->offset.at[i + 1] - at);
-    }
-    evaluator->batches++;
-}
-
 /* (m, z) of all shards together: docs/concepts/equations.md, (21). */
 static void
 merge_sums(const meeting_t *meeting, uint32_t row, double *greatest,
@@ -114,6 +101,56 @@ merge_sums(const meeting_t *meeting, uint32_t row, double *greatest,
         *sum += (double)part->sum.at[row] *
                 exp((double)part->greatest.at[row] - *greatest);
     }
+}
+
+/* Whether every part has what the loss of its samples takes. */
+static bool
+has_sums(const meeting_t *meeting, uint32_t rows)
+{
+    bool all = true;
+    for (size_t p = 0; p < meeting->part_count; p++) {
+        const skn_ranking_t *part = meeting->part[p];
+        all = all && part->greatest.count == rows && part->sum.count == rows &&
+              part->positive.count == rows;
+    }
+    return all;
+}
+
+/* Adds ln Z less the mean logit of the true labels, of which there are `count`.
+ * A point without labels has no loss. */
+static void
+add_nats(evaluator_t *evaluator, const meeting_t *meeting, uint32_t row,
+         uint32_t count)
+{
+    double greatest, sum, positive = 0;
+    if (count == 0)
+        return;
+    for (size_t p = 0; p < meeting->part_count; p++)
+        positive += (double)meeting->part[p]->positive.at[row];
+    merge_sums(meeting, row, &greatest, &sum);
+    evaluator->nats += greatest + log(sum) - positive / count;
+    evaluator->nats_points++;
+}
+
+static void
+count_batch(evaluator_t *evaluator, const meeting_t *meeting)
+{
+    const skn_labels_t *truth = meeting->truth;
+    bool has_nats = evaluator->softmax && has_sums(meeting, truth->rows);
+    skn_topk_t ranked;
+    for (uint32_t i = 0; i < truth->rows; i++) {
+        uint32_t at = truth->offset.at[i], count = truth->offset.at[i + 1] - at;
+        merge_row(meeting, i, SKN_RANKING_CUT, &ranked);
+        if (overflows(&ranked, meeting, i)) {
+            ranked.count = 0;
+            evaluator->overflows++;
+        }
+        skn_ranking_add(&evaluator->sums, evaluator->inverse, &ranked,
+                        truth->label.at + at, count);
+        if (has_nats)
+            add_nats(evaluator, meeting, i, count);
+    }
+    evaluator->batches++;
 }
 
 static skn_status_t
@@ -184,6 +221,18 @@ is_fitting(const evaluator_t *evaluator, const meeting_t *meeting)
     return true;
 }
 
+/* The mean loss of the pass; then the next pass begins. */
+static double
+mean_nats(evaluator_t *evaluator)
+{
+    double mean = -1.0;
+    if (evaluator->nats_points > 0 && isfinite(evaluator->nats))
+        mean = evaluator->nats / (double)evaluator->nats_points;
+    evaluator->nats = 0;
+    evaluator->nats_points = 0;
+    return mean;
+}
+
 static void
 warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
 {
@@ -223,6 +272,7 @@ meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
     if (last && status == SKN_OK) {
         skn_metrics_t metrics =
             skn_ranking_metrics(&evaluator->sums, applied.purpose);
+        metrics.nats = mean_nats(evaluator);
         memset(&evaluator->sums, 0, sizeof(evaluator->sums));
         evaluator->batches = 0;
         warn_overflows(actor, evaluator);
@@ -387,7 +437,7 @@ static const skn_schema_t *const gathers[] = {
 const skn_kind_t skn_evaluator = {
     .struct_bytes = sizeof(skn_kind_t),
     .name = "evaluator",
-    .help = "computes P@k, PSP@k and nDCG@k over all labels",
+    .help = "computes P@k, PSP@k, nDCG@k and the loss over all labels",
     .state_bytes = sizeof(evaluator_t),
     .options = options,
     .handlers = handlers,

@@ -31,6 +31,8 @@
     N(cpu_seconds)                                                             \
     N(loss)                                                                    \
     N(best_p1)                                                                 \
+    N(validation_nats)                                                         \
+    N(best_nats)                                                               \
     N(loss_sum)                                                                \
     N(mass_sum)                                                                \
     N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
@@ -44,6 +46,7 @@ skn_progress_init(skn_progress_t *progress)
 {
     memset(progress, 0, sizeof(*progress));
     progress->best_p1 = progress->gradient_error = -1.0;
+    progress->validation_nats = progress->best_nats = -1.0;
 #define S(name) progress->scores.name = progress->best_scores.name = -1.0;
     SCORES(S)
 #undef S
@@ -190,7 +193,9 @@ skn_progress_read(const char *json, skn_progress_t *progress,
 #define N(name) (void)skn_json_u64(object, #name, &progress->name);
     COUNTS(N)
 #undef N
-#define N(name) progress->name = skn_json_number(object, #name);
+#define N(name) /* older checkpoints lack some */                              \
+    if (json_object_get(object, #name))                                        \
+        progress->name = skn_json_number(object, #name);
     REALS(N)
 #undef N
 #define S(name)                                                                \
@@ -253,6 +258,13 @@ skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
             progress->mass_sum / measured, progress->recall_sum / measured);
 }
 
+static void
+write_nats(double nats, skn_json_text_t *text)
+{
+    if (nats >= 0)
+        skn_json_text_add(text, ",\"validation_nats\":%.6f", nats);
+}
+
 void
 skn_progress_write_epoch(const skn_progress_t *progress,
                          const skn_epoch_t *epoch, skn_json_text_t *text)
@@ -266,8 +278,10 @@ skn_progress_write_epoch(const skn_progress_t *progress,
                       progress->cpu_seconds, epoch->rows_per_s, progress->loss);
     if (epoch->scores)
         skn_scores_write(epoch->scores, "", text);
-    if (epoch->validation)
+    if (epoch->validation) {
         skn_scores_write(epoch->validation, "validate_", text);
+        write_nats(progress->validation_nats, text);
+    }
     skn_progress_write_draws(progress, text);
     skn_json_text_add(text, ",\"rss_mb\":%.1f}",
                       (double)epoch->rss_bytes / 1048576.0);
@@ -287,6 +301,7 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                       progress->cpu_seconds, progress->loss);
     skn_scores_write(best ? &progress->best_scores : &progress->scores, "",
                      text);
+    write_nats(best ? progress->best_nats : progress->validation_nats, text);
     if (progress->nodes > 1)
         skn_json_text_add(text,
                           ",\"nodes\":%" PRIu64 ",\"wire_bytes_sent\":%" PRIu64

@@ -28,6 +28,9 @@ typedef struct skn_progress {
     uint64_t best_epoch; /* 0: none */
     uint64_t best_batch; /* the checkpoint that holds the best model */
     double best_p1;      /* on the validation points */
+    /* The loss on the validation points, at the last evaluation and of the best
+     * model; -1: not known. */
+    double validation_nats, best_nats;
     skn_scores_t best_scores;
     char best_sha256[65];
     skn_ledger_verdict_t ledger; /* verdict on the last save; not stored */

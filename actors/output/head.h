@@ -65,6 +65,10 @@ typedef struct skn_rank_all {
     uint32_t *label;       /* [rows][k] best first; UINT32_MAX: none */
     float *score;          /* [rows][k] logits */
     float *greatest, *sum; /* [rows] (m, z) of the shard's rows; or NULL */
+    /* The sums of the logits of the samples' labels that are among the shard's
+     * rows, [rows], and these labels; or NULL. */
+    float *positive;
+    const skn_labels_t *labels;
 } skn_rank_all_t;
 skn_status_t skn_head_rank_all(skn_head_t *head, const float *hidden,
                                uint32_t rows, const skn_rank_all_t *rank,

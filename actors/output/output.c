@@ -41,7 +41,7 @@ typedef struct output {
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
-    bool has_normalisers; /* evaluations send (m, z) */
+    bool has_normalisers; /* evaluations send (m, z), and labels' logits */
     float constant;       /* input of the bias: skn_slices_t */
     skn_share_options_t share;
     uint32_t label_count;
@@ -73,7 +73,7 @@ rank(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     const skn_labels_t *labels = arrival->labels;
     size_t count = (size_t)labels->rows * output->topk;
     size_t sums = output->has_normalisers ? labels->rows : 0;
-    const size_t counts[] = { count, count, sums, sums };
+    const size_t counts[] = { count, count, sums, sums, sums };
     skn_ranking_t *ranking =
         skn_actor_message(actor, &skn_ranking_schema, counts, error);
     if (!ranking)
@@ -89,6 +89,8 @@ rank(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         .score = ranking->score.at,
         .greatest = sums > 0 ? ranking->greatest.at : NULL,
         .sum = sums > 0 ? ranking->sum.at : NULL,
+        .positive = sums > 0 ? ranking->positive.at : NULL,
+        .labels = labels,
     };
     skn_status_t status = skn_head_rank_all(&output->head, arrival->hidden,
                                             labels->rows, &all, error);
@@ -604,7 +606,8 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("diagnose_batches", "0", SKN_SETTING_SAMPLER_BATCHES),
     SKN_OPTION_OF("topk", "5", SKN_SETTING_TOPK),
     { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
-      "send the shard's normaliser in evaluations, for probabilities" },
+      "send the shard's normaliser in evaluations, and the logits of the "
+      "labels, for probabilities and the loss" },
     SKN_BIAS_OPTION,
     SKN_SAMPLER_OPTIONS,
     SKN_INDEX_KEEPER_OPTIONS,

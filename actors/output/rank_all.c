@@ -22,6 +22,17 @@ add_strip(const skn_head_t *head, const skn_rank_all_t *rank, uint32_t i,
                                                       rank->greatest[i]);
 }
 
+/* Adds the logits of those labels of sample i that are in the strip. */
+static void
+add_positives(const skn_rank_all_t *rank, uint32_t i, const float *logit,
+              uint32_t label_first, uint32_t count)
+{
+    const skn_labels_t *labels = rank->labels;
+    for (uint32_t k = labels->offset.at[i]; k < labels->offset.at[i + 1]; k++)
+        if (labels->label.at[k] - label_first < count)
+            rank->positive[i] += logit[labels->label.at[k] - label_first];
+}
+
 static void
 take_strip(skn_head_t *head, const skn_rank_all_t *rank, uint32_t rows,
            uint32_t first, uint32_t count)
@@ -30,6 +41,8 @@ take_strip(skn_head_t *head, const skn_rank_all_t *rank, uint32_t rows,
         float *logit = head->work + i * skn_stride_floats(SKN_LOOK_UNITS);
         skn_topk_scan(&head->topk[i], head->kernels, logit, count, NULL,
                       head->row_first + first);
+        if (rank->positive)
+            add_positives(rank, i, logit, head->row_first + first, count);
         if (rank->sum)
             add_strip(head, rank, i, logit, count);
     }
@@ -40,6 +53,8 @@ begin_rank(skn_head_t *head, const skn_rank_all_t *rank, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
         skn_topk_init(&head->topk[i], rank->k);
+        if (rank->positive)
+            rank->positive[i] = 0.0f;
         if (rank->sum) {
             rank->greatest[i] = -INFINITY;
             rank->sum[i] = 0.0f;

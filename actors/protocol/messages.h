@@ -169,8 +169,11 @@ typedef enum skn_purpose {
     F(M, u32s, label, SKN_RUN_MAX, "[rows][k], best first; UINT32_MAX: none")  \
     F(M, f32s, score, SKN_RUN_MAX, "[rows][k] logits")                         \
     F(M, f32s, greatest, SKN_RUN_MAX,                                          \
-      "[rows] m of the shard, for predictions")                                \
-    F(M, f32s, sum, SKN_RUN_MAX, "[rows] z of the shard; or empty")
+      "[rows] m of the shard, for probabilities and the loss")                 \
+    F(M, f32s, sum, SKN_RUN_MAX, "[rows] z of the shard; or empty")            \
+    F(M, f32s, positive, SKN_RUN_MAX,                                          \
+      "[rows] sum of the logits of the sample's labels in the shard; or "      \
+      "empty")
 
 #define SKN_FIELDS_metrics(F, M)                                               \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "validate, test")                \
@@ -182,7 +185,8 @@ typedef enum skn_purpose {
     F(M, f64, psp3, 0, "PSP@3")                                                \
     F(M, f64, psp5, 0, "PSP@5")                                                \
     F(M, f64, ndcg3, 0, "nDCG@3")                                              \
-    F(M, f64, ndcg5, 0, "nDCG@5")
+    F(M, f64, ndcg5, 0, "nDCG@5")                                              \
+    F(M, f64, nats, 0, "mean loss over all labels; -1: not known")
 
 /* The course lets the source run up to a marker. */
 #define SKN_FIELDS_go(F, M)                                                    \

@@ -5,6 +5,8 @@
  * answers their requests. Covers actors/course/source.c,
  * actors/course/evaluator.c and actors/course/course.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "tests/support/slip.h"
 #include "tests/support/temp_folder.h"
 
@@ -160,6 +162,9 @@ Test(slips_source, every_wrong_word_is_refused)
 
 static struct {
     uint32_t applied, metrics;
+    bool with_sums; /* rankings have what the loss takes */
+    float positive;
+    double nats;
 } pass;
 
 static void
@@ -189,11 +194,17 @@ post_truth(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 static skn_status_t
 post_ranking(skn_actor_t *actor, uint64_t batch, skn_error_t *error)
 {
-    static const size_t counts[] = { SAMPLES * K, SAMPLES * K, 0, 0 };
+    size_t sums = pass.with_sums ? SAMPLES : 0;
+    const size_t counts[] = { SAMPLES * K, SAMPLES * K, sums, sums, sums };
     skn_ranking_t *ranking =
         slip_message(actor, &skn_ranking_schema, counts, error);
     if (!ranking)
         return error->status;
+    for (size_t i = 0; i < sums; i++) {
+        ranking->greatest.at[i] = (float)i;
+        ranking->sum.at[i] = 4;
+        ranking->positive.at[i] = pass.positive;
+    }
     ranking->batch = batch;
     ranking->purpose = SKN_PURPOSE_TEST;
     ranking->rows = SAMPLES;
@@ -226,6 +237,7 @@ react_to_evaluator(skn_actor_t *actor, const skn_schema_t *schema,
         const skn_metrics_t *metrics = message;
         cr_expect(metrics->p1 >= 0 && metrics->p1 <= 1);
         cr_expect(metrics->ndcg5 >= 0 && metrics->ndcg5 <= 1);
+        pass.nats = metrics->nats;
         pass.metrics++;
     } else if (++pass.applied == 2) {
         cr_expect_eq(pass.metrics, 1);
@@ -304,6 +316,28 @@ static const slip_t rankings[] = {
 Test(slips_evaluator, every_wrong_ranking_is_refused)
 {
     SLIP_RUN(rankings, reset_pass);
+}
+
+/* ln Z is i + ln 4; the samples have two labels and one. */
+Test(slips_evaluator, the_loss_is_the_mean_over_points_and_their_labels)
+{
+    pass.with_sums = true;
+    pass.positive = -3;
+    probe_run();
+    cr_expect_eq(probe.status, SKN_OK, "%s", probe.error.text);
+    double want = (0 + log(4) + 1.5 + 1 + log(4) + 3) / 2;
+    cr_expect(fabs(pass.nats - want) <= 1e-12, "%.9g", pass.nats);
+}
+
+Test(slips_evaluator, a_loss_that_is_not_known_is_below_0)
+{
+    probe_run();
+    cr_expect_eq(pass.nats, -1.0);
+    reset_pass();
+    pass.with_sums = true;
+    pass.positive = NAN;
+    probe_run();
+    cr_expect_eq(pass.nats, -1.0);
 }
 
 static skn_status_t

@@ -23,6 +23,7 @@
 /* A model's weights: layer k is [rows][columns], with its bias behind. */
 typedef struct trained {
     double loss; /* mean over the last epoch, to 6 places */
+    double nats; /* of the validation points, likewise */
     char sha256[65];
     float *weight[4], *bias[4];
 } trained_t;
@@ -42,6 +43,7 @@ typedef struct layout {
     uint32_t window, batches;
     bool wire, free_order, packed;
     bool is_linear;              /* neither ReLU nor biases */
+    bool has_nats;               /* evaluations find the loss */
     const char *word[WORDS_MAX]; /* further overrides, up to a NULL */
 } layout_t;
 
@@ -182,6 +184,8 @@ trained_follow(trained_t *trained, skn_topology_t *topology)
            SKN_OK) {
         if ((at = strstr(line, "\"loss\":")))
             trained->loss = skn_text_real(at + 7, NULL);
+        if ((at = strstr(line, "\"validation_nats\":")))
+            trained->nats = skn_text_real(at + 18, NULL);
         if ((at = strstr(line, "\"weights_sha256\":\"")))
             (void)snprintf(trained->sha256, sizeof(trained->sha256), "%.64s",
                            at + 18);
@@ -283,6 +287,9 @@ pipeline_train(pipeline_t *pipeline, const layout_t *layout)
         run.topology =
             pipeline_changed(&run.topology, " bias: true", " bias: false");
     }
+    if (layout->has_nats)
+        run.topology = pipeline_changed(&run.topology, " normalises: false",
+                                        " normalises: true");
     skn_start_options_t start =
         SKN_START_OPTIONS(.wire = layout->wire, .no_binding = true);
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK, "%s",

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/messages.h"
 #include "actors/rows/rows.h"
-#include "tests/support/pipeline_fixture.h"
+#include "tests/actors/course/net_oracle.h"
 #include "tests/support/sanitized.h"
 
 /* Shards of hidden and output. Nothing is even: 350 blocks over 3 and 8. */
@@ -462,182 +462,6 @@ Test(pipeline, free_order_trains_every_batch)
 /* --- the same training in double ---------------------------------------------
  */
 
-#define LAYERS_MAX 3
-#define BATCH 40
-#define PER_EPOCH (POINTS / BATCH)
-#define WIDTH_MAX LABELS
-
-/* Layer k: units[k] of them over below[k]; the bias lies behind a row. */
-typedef struct net {
-    int layers;
-    bool is_linear; /* neither ReLU nor biases */
-    uint32_t units[LAYERS_MAX], below[LAYERS_MAX];
-    double *w[LAYERS_MAX]; /* [units][below + 1] */
-} net_t;
-
-static size_t
-net_count(const net_t *net, int layer)
-{
-    return (size_t)net->units[layer] * (net->below[layer] + 1);
-}
-
-static void
-net_init(net_t *net, bool second)
-{
-    memset(net, 0, sizeof(*net));
-    net->layers = second ? 3 : 2;
-    net->units[0] = 24;
-    net->units[1] = second ? 40 : LABELS;
-    net->units[2] = LABELS;
-    net->below[0] = FEATURES;
-    net->below[1] = 24;
-    net->below[2] = 40;
-    for (int k = 0; k < net->layers; k++)
-        net->w[k] = calloc(net_count(net, k), sizeof(double));
-}
-
-static void
-net_fini(net_t *net)
-{
-    for (int k = 0; k < net->layers; k++)
-        free(net->w[k]);
-}
-
-static void
-net_copy(net_t *net, const net_t *from)
-{
-    net->is_linear = from->is_linear;
-    for (int k = 0; k < net->layers; k++)
-        memcpy(net->w[k], from->w[k], net_count(net, k) * sizeof(double));
-}
-
-/* The first weights are drawn row by row: a feature's row of hidden units, a
- * unit's row of those below. */
-static void
-net_draw(net_t *net)
-{
-    float row[64];
-    for (int k = 0; k < net->layers; k++) {
-        uint64_t key = skn_draw_key(1, SKN_DRAW_WEIGHTS, (uint64_t)k);
-        uint32_t below = net->below[k];
-        uint32_t rows = k == 0 ? FEATURES : net->units[k];
-        uint32_t columns = k == 0 ? net->units[0] : below;
-        for (uint32_t r = 0; r < rows; r++) {
-            skn_kernels_best()->normal(row, columns, 0.3f, key, r, 0);
-            for (uint32_t c = 0; c < columns; c++) {
-                uint32_t unit = k == 0 ? c : r, input = k == 0 ? r : c;
-                net->w[k][unit * (below + 1) + input] = (double)row[c];
-            }
-        }
-    }
-}
-
-typedef struct pass {
-    double x[LAYERS_MAX + 1][WIDTH_MAX]; /* [0] is the input */
-    double g[WIDTH_MAX];
-} pass_t;
-
-/* Adds a point's gradient, over `rows`, to `gradient`; returns its loss. */
-static double
-net_point(const net_t *net, const pipeline_t *pipeline, uint32_t point,
-          double rows, pass_t *pass, net_t *gradient)
-{
-    memset(pass, 0, sizeof(*pass));
-    for (uint32_t k = 0; k < pipeline->feature_count[point]; k++)
-        pass->x[0][pipeline->feature[point][k]] = pipeline->value[point][k];
-    for (int k = 0; k < net->layers; k++) {
-        for (uint32_t u = 0; u < net->units[k]; u++) {
-            const double *w = net->w[k] + u * (net->below[k] + 1);
-            double sum = w[net->below[k]];
-            for (uint32_t i = 0; i < net->below[k]; i++)
-                sum += w[i] * pass->x[k][i];
-            pass->x[k + 1][u] =
-                !net->is_linear && k + 1 < net->layers && sum < 0 ? 0 : sum;
-        }
-    }
-    double *o = pass->x[net->layers], m = -INFINITY, z = 0, loss = 0;
-    uint32_t count = pipeline->label_count[point];
-    for (uint32_t j = 0; j < LABELS; j++)
-        m = fmax(m, o[j]);
-    for (uint32_t j = 0; j < LABELS; j++)
-        z += exp(o[j] - m);
-    for (uint32_t j = 0; j < LABELS; j++)
-        pass->g[j] = exp(o[j] - m) / z;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t label = pipeline->label[point][k];
-        loss += (m + log(z) - o[label]) / count;
-        pass->g[label] -= 1.0 / count;
-    }
-    for (int k = net->layers - 1; k >= 0; k--) {
-        double down[WIDTH_MAX] = { 0 };
-        for (uint32_t u = 0; u < net->units[k]; u++) {
-            const double *w = net->w[k] + u * (net->below[k] + 1);
-            double *to = gradient->w[k] + u * (net->below[k] + 1);
-            for (uint32_t i = 0; i < net->below[k]; i++) {
-                down[i] += pass->g[u] * w[i];
-                to[i] += pass->g[u] * pass->x[k][i] / rows;
-            }
-            to[net->below[k]] += net->is_linear ? 0 : pass->g[u] / rows;
-        }
-        for (uint32_t i = 0; k > 0 && i < net->below[k]; i++)
-            pass->g[i] = pass->x[k][i] > 0 || net->is_linear ? down[i] : 0;
-    }
-    return loss;
-}
-
-/* Points of an epoch in the order of source.c: Fisher & Yates. */
-static void
-shuffle(uint32_t *order, uint64_t epoch)
-{
-    uint64_t key = skn_draw_key(1, SKN_DRAW_SHUFFLE, epoch);
-    for (uint32_t k = 0; k < POINTS; k++)
-        order[k] = k;
-    for (uint32_t k = POINTS; k > 1; k--) {
-        uint32_t other = skn_philox_below(key, 0, k, k), last = order[k - 1];
-        order[k - 1] = order[other];
-        order[other] = last;
-    }
-}
-
-/* SGD where batch t's gradient is that of the weights with exactly the updates
- * <= max(t - window, last marker); a marker stands behind each epoch. */
-static double
-net_train(const pipeline_t *pipeline, net_t *net, uint32_t batches,
-          uint32_t window, double rate)
-{
-    net_t version[21], gradient;
-    pass_t *pass = malloc(sizeof(*pass));
-    double loss = 0;
-    net_init(&gradient, net->layers == 3);
-    for (uint32_t t = 0; t <= batches; t++)
-        net_init(&version[t], net->layers == 3);
-    net_copy(&version[0], net);
-    for (uint32_t t = 0; t < batches; t++) {
-        uint32_t order[POINTS], seen = t + 1 > window ? t + 1 - window : 0;
-        if (t % PER_EPOCH == 0)
-            loss = 0;
-        if (seen < t / PER_EPOCH * PER_EPOCH)
-            seen = t / PER_EPOCH * PER_EPOCH;
-        shuffle(order, t / PER_EPOCH);
-        for (int k = 0; k < net->layers; k++)
-            memset(gradient.w[k], 0, net_count(net, k) * sizeof(double));
-        for (uint32_t i = 0; i < BATCH; i++)
-            loss += net_point(&version[seen], pipeline,
-                              order[t % PER_EPOCH * BATCH + i], BATCH, pass,
-                              &gradient);
-        net_copy(&version[t + 1], &version[t]);
-        for (int k = 0; k < net->layers; k++)
-            for (size_t w = 0; w < net_count(net, k); w++)
-                version[t + 1].w[k][w] -= rate * gradient.w[k][w];
-    }
-    net_copy(net, &version[batches]);
-    for (uint32_t t = 0; t <= batches; t++)
-        net_fini(&version[t]);
-    net_fini(&gradient);
-    free(pass);
-    return loss / ((batches - 1) % PER_EPOCH + 1) / BATCH;
-}
-
 static void
 expect_net(const trained_t *trained, const net_t *net, double bound,
            const char *name)
@@ -657,6 +481,30 @@ expect_net(const trained_t *trained, const net_t *net, double bound,
         free(weight);
         free(bias);
     }
+}
+
+Test(pipeline, the_loss_of_points_held_back_is_what_it_is_in_double)
+{
+    pipeline_t pipeline;
+    pipeline_init(&pipeline);
+    for (uint32_t shards = 1; shards <= 3; shards += 2) {
+        net_t net;
+        layout_t layout = { .hidden = 1,
+                            .output = shards,
+                            .batches = 4,
+                            .has_nats = true,
+                            .word = { "train.validate=0.3" } };
+        trained_t trained = pipeline_train(&pipeline, &layout);
+        net_init(&net, false);
+        net_take(&net, &trained);
+        double want = net_nats(&net, &pipeline);
+        cr_expect(fabs(trained.nats - want) <= 2e-6 * want,
+                  "%u shards: %.6f, in double %.6f", shards, trained.nats,
+                  want);
+        net_fini(&net);
+        trained_fini(&trained);
+    }
+    pipeline_fini(&pipeline);
 }
 
 static void

@@ -19,6 +19,7 @@ some_progress(void)
     progress.scores.ndcg5 = 1.0 / 7;
     progress.best_epoch = 9;
     progress.best_p1 = 0.7;
+    progress.best_nats = 1 / 9.0;
     progress.best_scores.psp3 = 2.0 / 3;
     progress.stale_epochs = 3;
     progress.finished = true;
@@ -82,6 +83,8 @@ Test(progress, comes_back_bit_for_bit)
         0);
     cr_expect_eq(got.best_epoch, want.best_epoch);
     cr_expect_eq(got.best_p1, want.best_p1);
+    cr_expect_eq(got.validation_nats, want.validation_nats);
+    cr_expect_eq(got.best_nats, want.best_nats);
     cr_expect_str_eq(got.best_sha256, want.best_sha256);
     cr_expect_eq(got.stale_epochs, want.stale_epochs);
     cr_expect(got.finished);
@@ -250,8 +253,10 @@ Test(progress, done_is_of_the_best_model_with_validation)
     skn_progress_t progress = some_progress();
     skn_json_text_t text = { 0 };
     skn_progress_write_done(&progress, "cafe", &text);
-    cr_expect(strstr(text.bytes, ",\"psp3\":0.66667,\"model\":\"best\","
-                                 "\"best_epoch\":9,\"validate_p1\":0.70000,"),
+    cr_expect(strstr(text.bytes,
+                     ",\"psp3\":0.66667,"
+                     "\"validation_nats\":0.111111,\"model\":\"best\","
+                     "\"best_epoch\":9,\"validate_p1\":0.70000,"),
               "%s", text.bytes);
     cr_expect(strstr(text.bytes, progress.best_sha256));
     cr_expect_null(strstr(text.bytes, "cafe"));

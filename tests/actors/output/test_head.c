@@ -451,6 +451,15 @@ Test(head, a_weight_that_is_not_a_number_is_seen_in_the_loss)
 
 /* --- looking at all rows ------------------------------------------------- */
 
+static bool
+has_label(const problem_t *problem, uint32_t i, uint32_t label)
+{
+    bool found = false;
+    for (uint32_t k = problem->offset[i]; k < problem->offset[i + 1]; k++)
+        found = found || problem->label[k] == label;
+    return found;
+}
+
 Test(head, look_gives_the_best_labels_of_all)
 {
     oracle_random_t random = { 4 };
@@ -461,18 +470,24 @@ Test(head, look_gives_the_best_labels_of_all)
     for (uint32_t k = 1; k <= 7; k += 3) {
         shard_t *shard = calloc(1, sizeof(*shard));
         uint32_t label[5 * 7];
-        float score[5 * 7], greatest[5], sum[5];
+        float score[5 * 7], greatest[5], sum[5], positive[5];
         skn_error_t error = { 0 };
         shard_open(shard, &problem, false, 1, 0);
         size_t stride = shard->head.hidden_stride;
         float *h = oracle_floats(&random, 5 * stride, 1);
         for (int i = 0; i < 5; i++)
             h[(size_t)i * stride + 9] = 1;
-        skn_rank_all_t look = { k, label, score, greatest, sum };
+        skn_rank_all_t look = { .k = k,
+                                .label = label,
+                                .score = score,
+                                .greatest = greatest,
+                                .sum = sum,
+                                .positive = positive,
+                                .labels = &problem.message };
         cr_assert_eq(skn_head_rank_all(&shard->head, h, 5, &look, &error),
                      SKN_OK);
         for (uint32_t i = 0; i < 5; i++) {
-            double z = 0;
+            double z = 0, wanted = 0;
             /* Each label kept beats all that were not, in double. */
             double last = INFINITY, o;
             uint32_t better = 0;
@@ -493,7 +508,9 @@ Test(head, look_gives_the_best_labels_of_all)
                 better += o > last + 1e-5;
                 cr_expect(o <= (double)greatest[i] + 1e-5);
                 z += exp(o - (double)greatest[i]);
+                wanted += has_label(&problem, i, row) ? o : 0;
             }
+            cr_expect(fabs((double)positive[i] - wanted) <= 1e-5);
             cr_expect_lt(better, k);
             cr_expect(fabs((double)sum[i] - z) <= 1e-5 * z, "%g, not %g",
                       (double)sum[i], z);

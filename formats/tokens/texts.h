@@ -1,0 +1,68 @@
+/* texts.h - the text files of a corpus, in a fixed order, read a part at a
+ * time.
+ *
+ * A source is a file or a folder. A folder has all regular files below it, in
+ * the order of their names, without those that are hidden or in hidden folders,
+ * and without symbolic links. A file may be packed (formats/source/stream.h).
+ * Text is UTF-8 without NUL: a file that was named and is not text is refused,
+ * one that was found in a folder is left out. An empty file is no document.
+ * Any thread.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_TOKENS_TEXTS_H
+#define FORMATS_TOKENS_TEXTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "skein/error.h"
+
+typedef struct skn_texts {
+    char **path; /* [count] */
+    size_t count;
+    bool *is_named;       /* [count] it was named, and not found in a folder */
+    uint64_t total_bytes; /* of the files, packed as they are */
+    /* XXH3, 64 bits, of the files' names below their sources, their sizes and
+     * times of change. */
+    uint64_t fingerprint;
+    mode_t mode; /* permissions that all files have in common */
+} skn_texts_t;
+
+/* Lists the files of the sources. Freed by skn_texts_fini, also after a
+ * failure. SKN_NO_INPUT, SKN_NO_PERMISSION (also of a folder below),
+ * SKN_STORAGE, SKN_NO_MEMORY. */
+skn_status_t skn_texts_init(skn_texts_t *texts, const char *const *source,
+                            size_t source_count, skn_error_t *error);
+void skn_texts_fini(skn_texts_t *texts);
+
+/* Takes some of the `bytes` bytes of text at `text`: *used. Those that are left
+ * come again, with more behind them, or with is_end, and then all must be used;
+ * fewer than SKN_TEXT_LEFT_MAX may be left. A failure ends the scan. */
+#define SKN_TEXT_LEFT_MAX 4096u
+typedef skn_status_t skn_text_visit_t(void *visitor, const char *text,
+                                      size_t bytes, bool is_end, size_t *used,
+                                      skn_error_t *error);
+
+typedef struct skn_text_facts {
+    uint64_t bytes, hash; /* unpacked; XXH3, 64 bits */
+    bool is_text;
+    uint64_t bad_at; /* the first byte that is not text */
+    bool bad_is_nul;
+} skn_text_facts_t;
+
+/* Memory that a scan needs. */
+#define SKN_TEXT_ROOM_BYTES ((size_t)1 << 20)
+
+/* Reads the file `path` from beginning to end. `visit` gets checked text; it
+ * may be NULL. Reading ends at the first byte that is not text; then
+ * facts->is_text is false, and the visitor has seen what was before it. As
+ * skn_stream_open and skn_stream_read. `room` is SKN_TEXT_ROOM_BYTES long. */
+skn_status_t skn_text_scan(const char *path, char *room,
+                           skn_text_visit_t *visit, void *visitor,
+                           skn_text_facts_t *facts, skn_error_t *error);
+/* Fails with the sentence for a file that is not text: SKN_BAD_DATA. */
+skn_status_t skn_text_refuse(const char *path, const skn_text_facts_t *facts,
+                             skn_error_t *error);
+
+#endif

@@ -1,0 +1,286 @@
+/* tokens.c - opens text as an array of token ids, by its token file.
+ *
+ * This file owns: the decision whether a token file fits. Not here: the checks
+ * (tokens_check.c), the writing (tokens_build.c), the layout (tokens_file.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/tokens/tokens.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "formats/source/stream.h"
+#include "formats/tokens/tokens_file.h"
+
+/* The longest suffix of a token file's name, with its NUL. */
+#define SUFFIX_BYTES 48
+
+struct skn_tokens {
+    skn_cache_t cache;
+    skn_tokenizer_t *tokenizer;
+    const void *id;         /* [token_count], u16 or u32 */
+    bool is_short;          /* u16 */
+    const uint64_t *offset; /* [document_count + 1] */
+    const uint64_t *hash;   /* [document_count] */
+    skn_tokens_info_t info;
+};
+
+/* An open in progress. */
+typedef struct tokens_opening {
+    const char *name; /* of the corpus */
+    const skn_tokens_options_t *options;
+    skn_texts_t texts;
+} tokens_opening_t;
+
+/* The ids that were asked for; 0: the tokenizer was given. */
+static uint32_t
+learned_ids(const skn_tokens_options_t *options)
+{
+    if (options->tokenizer)
+        return 0;
+    return options->kind == SKN_TOKENIZER_BYTES ? SKN_TOKEN_WORDS
+                                                : options->vocabulary;
+}
+
+static bool
+file_fits(void *owner, const skn_cache_t *cache)
+{
+    const tokens_opening_t *opening = owner;
+    const skn_tokens_options_t *options = opening->options;
+    const skn_tokens_head_t *head = cache->file;
+    if (skn_tokens_head_fault(head, cache->file_bytes) ||
+        head->fingerprint != opening->texts.fingerprint ||
+        head->learned_ids != learned_ids(options))
+        return false;
+    if (options->tokenizer
+            ? head->tokenizer_hash != skn_tokenizer_hash(options->tokenizer)
+            : head->kind != (uint32_t)options->kind)
+        return false;
+    (void)madvise(cache->file, cache->file_bytes, MADV_WILLNEED);
+    return !skn_tokens_body_fault(head);
+}
+
+static skn_status_t
+file_write(void *owner, skn_cache_temp_t *temp, skn_error_t *error)
+{
+    const tokens_opening_t *opening = owner;
+    return skn_tokens_build(opening->name, &opening->texts, opening->options,
+                            temp, error);
+}
+
+/* Caches with different tokenizers have different names, so that two runs do
+ * not replace each other's. */
+static void
+suffix_write(char suffix[SUFFIX_BYTES], const skn_tokens_options_t *options)
+{
+    if (options->tokenizer)
+        (void)snprintf(suffix, SUFFIX_BYTES, ".%016" PRIx64 ".skt",
+                       skn_tokenizer_hash(options->tokenizer));
+    else if (options->kind == SKN_TOKENIZER_BYTES)
+        (void)snprintf(suffix, SUFFIX_BYTES, ".bytes.skt");
+    else
+        (void)snprintf(suffix, SUFFIX_BYTES, ".words-%u.skt",
+                       options->vocabulary);
+}
+
+static skn_status_t
+texts_open(skn_tokens_t *tokens, const char *const *source, size_t source_count,
+           const skn_tokens_options_t *options, skn_error_t *error)
+{
+    char suffix[SUFFIX_BYTES];
+    tokens_opening_t opening = { .name = source[0], .options = options };
+    skn_cache_places_t places = { 0 };
+    skn_status_t status =
+        skn_texts_init(&opening.texts, source, source_count, error);
+    suffix_write(suffix, options);
+    const skn_cache_form_t form = {
+        .source = source[0],
+        .can_be_named = true,
+        .mode = opening.texts.mode,
+        .place = options->cache,
+        .path = options->cache_path,
+        .magic = SKN_TOKENS_MAGIC,
+        .suffix = suffix,
+    };
+    if (status == SKN_OK)
+        status = skn_cache_places_init(&places, &form, error);
+    if (status == SKN_OK &&
+        !skn_cache_find(&places, file_fits, &opening, &tokens->cache)) {
+        tokens->info.built = true;
+        status = skn_cache_build(&places, file_write, &opening, &tokens->cache,
+                                 error);
+    }
+    skn_cache_places_fini(&places);
+    skn_texts_fini(&opening.texts);
+    return status;
+}
+
+/* --- a token file as the source ------------------------------------------- */
+
+static skn_status_t
+other_tokenizer(const char *name, const skn_tokens_head_t *head,
+                const skn_tokens_options_t *options, skn_error_t *error)
+{
+    const skn_tokenizer_t *given = options->tokenizer;
+    if (given ? head->tokenizer_hash == skn_tokenizer_hash(given)
+              : head->kind == (uint32_t)options->kind &&
+                    (head->learned_ids == 0 ||
+                     head->learned_ids == learned_ids(options)))
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s: its tokens are those of another tokenizer: %s, %u "
+                   "tokens",
+                   skn_stream_name_shown(name), skn_tokenizer_names[head->kind],
+                   head->ids);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "make the token file with the tokenizer of the model, "
+                         "or name the texts instead");
+}
+
+/* Maps the file `name` if it is a token file. *is_one: it is, or says that it
+ * is. */
+static skn_status_t
+token_file_open(skn_tokens_t *tokens, const char *name,
+                const skn_tokens_options_t *options, bool *is_one,
+                skn_error_t *error)
+{
+    *is_one = skn_cache_map(name, SKN_CACHE_MAGIC_BYTES, &tokens->cache) &&
+              memcmp(tokens->cache.file, SKN_TOKENS_MAGIC,
+                     SKN_CACHE_MAGIC_BYTES) == 0;
+    if (!*is_one) {
+        skn_cache_unmap(&tokens->cache);
+        return SKN_OK;
+    }
+    const char *fault =
+        skn_tokens_head_fault(tokens->cache.file, tokens->cache.file_bytes);
+    if (!fault)
+        fault = skn_tokens_body_fault(tokens->cache.file);
+    if (!fault)
+        return other_tokenizer(name, tokens->cache.file, options, error);
+    (void)skn_fail(error, SKN_BAD_DATA, "%s: %s", skn_stream_name_shown(name),
+                   fault);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "copy it again, or name the texts instead");
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+static skn_status_t
+view_open(skn_tokens_t *tokens, const char *name, skn_error_t *error)
+{
+    const uint8_t *byte = tokens->cache.file;
+    const skn_tokens_head_t *head = tokens->cache.file;
+    skn_tokens_layout_t layout = skn_tokens_layout(head);
+    tokens->tokenizer =
+        skn_tokenizer_read(name, (const char *)byte + layout.tokenizer_at,
+                           (size_t)head->tokenizer_bytes, error);
+    if (!tokens->tokenizer)
+        return error ? error->status : SKN_BAD_DATA;
+    if (skn_tokenizer_ids(tokens->tokenizer) != head->ids ||
+        skn_tokenizer_hash(tokens->tokenizer) != head->tokenizer_hash)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s: the token file is damaged: its tokenizer is "
+                        "another one",
+                        skn_stream_name_shown(name));
+    tokens->id = byte + layout.id_at;
+    tokens->is_short = head->id_bytes == sizeof(uint16_t);
+    tokens->offset = (const void *)(byte + layout.offset_at);
+    tokens->hash = (const void *)(byte + layout.hash_at);
+    tokens->info = (skn_tokens_info_t){
+        .token_count = head->token_count,
+        .document_count = head->document_count,
+        .text_bytes = head->text_bytes,
+        .skipped_count = head->skipped_count,
+        .ids = head->ids,
+        .frequency = (const void *)(byte + layout.frequency_at),
+        .content_hash = head->content_hash,
+        .mapped_bytes = tokens->cache.file_bytes,
+        .built = tokens->info.built,
+        .cache_path = tokens->cache.path,
+    };
+    return SKN_OK;
+}
+
+skn_status_t
+skn_tokens_open(const char *const *source, size_t source_count,
+                const skn_tokens_options_t *options, skn_tokens_t **tokens_out,
+                skn_error_t *error)
+{
+    bool is_one = false;
+    *tokens_out = NULL;
+    assert(source_count > 0);
+    assert(options->tokenizer || options->kind != SKN_TOKENIZER_WORDS ||
+           (options->vocabulary > SKN_TOKEN_WORDS &&
+            options->vocabulary <= SKN_VOCABULARY_MAX));
+    skn_tokens_t *tokens = calloc(1, sizeof(*tokens));
+    if (!tokens)
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its tokens",
+                        skn_stream_name_shown(source[0]));
+    skn_status_t status = SKN_OK;
+    if (source_count == 1)
+        status = token_file_open(tokens, source[0], options, &is_one, error);
+    if (status == SKN_OK && !is_one)
+        status = texts_open(tokens, source, source_count, options, error);
+    if (status == SKN_OK)
+        status = view_open(tokens, source[0], error);
+    if (status != SKN_OK)
+        skn_tokens_close(&tokens);
+    *tokens_out = tokens;
+    return status;
+}
+
+void
+skn_tokens_close(skn_tokens_t **tokens)
+{
+    skn_tokens_t *closing = *tokens;
+    *tokens = NULL;
+    if (!closing)
+        return;
+    skn_tokenizer_destroy(&closing->tokenizer);
+    skn_cache_unmap(&closing->cache);
+    free(closing);
+}
+
+const skn_tokens_info_t *
+skn_tokens_info(const skn_tokens_t *tokens)
+{
+    return &tokens->info;
+}
+
+const skn_tokenizer_t *
+skn_tokens_tokenizer(const skn_tokens_t *tokens)
+{
+    return tokens->tokenizer;
+}
+
+void
+skn_tokens_read(const skn_tokens_t *tokens, uint64_t at, size_t count,
+                uint32_t *id)
+{
+    assert(at <= tokens->info.token_count &&
+           count <= tokens->info.token_count - at);
+    if (!tokens->is_short) {
+        memcpy(id, (const uint32_t *)tokens->id + at, count * sizeof(*id));
+        return;
+    }
+    const uint16_t *from = (const uint16_t *)tokens->id + at;
+    for (size_t k = 0; k < count; k++)
+        id[k] = from[k];
+}
+
+uint64_t
+skn_tokens_document(const skn_tokens_t *tokens, uint64_t at)
+{
+    assert(at <= tokens->info.document_count);
+    return tokens->offset[at];
+}
+
+uint64_t
+skn_tokens_document_hash(const skn_tokens_t *tokens, uint64_t at)
+{
+    assert(at < tokens->info.document_count);
+    return tokens->hash[at];
+}

@@ -1,16 +1,15 @@
-/* batches.c - makes batches from the points of a data set: order, features,
- * labels.
+/* batches.c - makes batches from the items of data: order, features, labels.
  *
- * The order of an epoch's points depends only on (seed, epoch). Points without
- * labels are not trained on (they have no loss); they are evaluated. Points
- * without features are trained on, for the biases.
+ * The order of an epoch's items depends only on (seed, epoch). What an item is,
+ * and which ones a pass has, is the kind's (batch_items.h).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "actors/course/batches.h"
+#include "actors/course/batch_items.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/protocol/split.h"
 #include "kernels/draws.h"
 
 /* Features and points that are prefetched: both are at random places in tables
@@ -18,30 +17,17 @@
 #define BATCHES_AHEAD 16
 #define POINTS_AHEAD 4
 
-/* The points of a pass, in the order of the list, or of the file (NULL). */
-static const uint32_t *
-points_of(const skn_batches_t *batches, uint32_t purpose, uint64_t *count)
+static uint64_t
+batch_items(const skn_batches_t *batches)
 {
-    if (purpose == SKN_PURPOSE_TRAIN) {
-        *count = batches->split.train_count;
-        return batches->order;
-    }
-    if (purpose == SKN_PURPOSE_VALIDATE) {
-        *count = batches->split.validate_count;
-        return batches->split.validate;
-    }
-    *count = batches->test ? skn_dataset_info(batches->test)->point_count : 0;
-    if (batches->test_rows > 0 && *count > batches->test_rows)
-        *count = batches->test_rows;
-    return NULL;
+    return batches->batch_rows / batches->item_rows;
 }
 
 uint64_t
 skn_batches_of_pass(const skn_batches_t *batches, skn_purpose_t purpose)
 {
-    uint64_t count;
-    (void)points_of(batches, purpose, &count);
-    return skn_split_batches(count, batches->batch_rows);
+    return skn_split_batches(batches->items[purpose].count,
+                             batch_items(batches));
 }
 
 /* Fisher & Yates, with draws keyed by (seed, epoch). */
@@ -49,11 +35,13 @@ static void
 shuffle(skn_batches_t *batches, uint64_t epoch)
 {
     uint64_t key = skn_draw_key(batches->seed, SKN_DRAW_SHUFFLE, epoch);
-    uint32_t count = batches->split.train_count;
+    const skn_batch_items_t *items = &batches->items[SKN_PURPOSE_TRAIN];
+    uint32_t count = (uint32_t)items->count;
     if (batches->order_epoch == epoch)
         return;
     batches->order_epoch = epoch;
-    memcpy(batches->order, batches->split.train, count * sizeof(uint32_t));
+    for (uint32_t k = 0; k < count; k++)
+        batches->order[k] = items->list ? items->list[k] : k;
     for (uint32_t k = count; k > 1; k--) {
         uint32_t other = skn_philox_below(key, 0, k, k);
         uint32_t swap = batches->order[k - 1];
@@ -66,21 +54,21 @@ shuffle(skn_batches_t *batches, uint64_t epoch)
 static uint32_t
 find_points(skn_batches_t *batches, uint32_t purpose, uint64_t batch)
 {
-    const skn_dataset_t *dataset =
-        purpose == SKN_PURPOSE_TEST ? batches->test : batches->train;
-    uint64_t count, number = batch;
-    const uint32_t *list = points_of(batches, purpose, &count);
+    uint64_t number = batch, size = batch_items(batches);
+    skn_batch_items_t items = batches->items[purpose];
     if (purpose == SKN_PURPOSE_TRAIN) {
         shuffle(batches, batch / batches->per_epoch);
         number = batch % batches->per_epoch;
-    } else if (number >= skn_split_batches(count, batches->batch_rows)) {
+        items.list = batches->order;
+    } else if (number >= skn_split_batches(items.count, size)) {
         return 0;
     }
-    uint64_t first = number * batches->batch_rows;
+    uint64_t first = number * size;
     uint32_t rows = 0;
-    while (rows < batches->batch_rows && first + rows < count) {
-        uint64_t at = list ? list[first + rows] : first + rows;
-        batches->points[rows++] = skn_dataset_point(dataset, at);
+    for (uint64_t k = first; k < first + size && k < items.count; k++) {
+        batches->kind->look_up(batches, purpose, items.list ? items.list[k] : k,
+                               rows);
+        rows += batches->item_rows;
     }
     return rows;
 }
@@ -241,68 +229,65 @@ skn_batches_post(skn_batches_t *batches, skn_actor_t *actor,
 
 /* --- open and close ----------------------------------------------------- */
 
+/* How many batches an epoch has: whole steps of `accumulate` batches. */
 static skn_status_t
-open_data(skn_batches_t *batches, const skn_actor_t *actor,
-          uint32_t feature_count, skn_error_t *error)
+count_epoch(skn_batches_t *batches, uint32_t accumulate, skn_error_t *error)
 {
-    const char *test = skn_actor_option_text(actor, "test");
-    skn_data_t data = {
-        .normalize = skn_actor_option_text(actor, "normalize"),
-        .cache = skn_actor_option_text(actor, "cache"),
-        .memory_bytes = (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
-        .features = feature_count,
-        .labels = batches->label_count,
-        .questions = skn_actor_option_bool(actor, "questions"),
-    };
-    skn_status_t status =
-        skn_data_open(&data, skn_actor_option_text(actor, "train"), "train",
-                      &batches->train, error);
-    if (status == SKN_OK && test[0])
-        status = skn_data_open(&data, test, "test", &batches->test, error);
-    if (status != SKN_OK)
-        return status;
-    batches->data_hash = skn_data_hash(0, batches->train);
-    if (batches->test)
-        batches->data_hash = skn_data_hash(batches->data_hash, batches->test);
-    return SKN_OK;
+    uint64_t count = batches->items[SKN_PURPOSE_TRAIN].count;
+    uint64_t size = batch_items(batches);
+    assert(count > 0 && count <= UINT32_MAX);
+    bool only_whole = batches->kind->only_whole_batches;
+    uint64_t made = skn_split_epoch(count, size, only_whole, 1);
+    batches->per_epoch = skn_split_epoch(count, size, only_whole, accumulate);
+    if (batches->per_epoch > 0)
+        return SKN_OK;
+    if (made == 0)
+        (void)skn_fail(error, SKN_BAD_DATA,
+                       "an epoch has no whole batch: its sequences have %llu "
+                       "tokens, a batch has %u",
+                       (unsigned long long)count * batches->item_rows,
+                       batches->batch_rows);
+    else
+        (void)skn_fail(error, SKN_BAD_DATA,
+                       "an epoch has %llu batches, fewer than the %u of a step",
+                       (unsigned long long)made, accumulate);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "give more data, or make batches or steps smaller");
 }
 
 static skn_status_t
-make_room(skn_batches_t *batches, uint32_t feature_count, skn_error_t *error)
+make_room(skn_batches_t *batches, skn_error_t *error)
 {
-    batches->order =
-        calloc((size_t)batches->split.train_count + 1, sizeof(*batches->order));
+    uint64_t count = batches->items[SKN_PURPOSE_TRAIN].count;
+    batches->order = calloc(count + 1, sizeof(*batches->order));
     batches->points = calloc(batches->batch_rows, sizeof(*batches->points));
-    batches->place = calloc(feature_count, sizeof(*batches->place));
+    batches->place = calloc(batches->feature_count, sizeof(*batches->place));
     if (batches->order && batches->points && batches->place)
         return skn_rowset_init(&batches->met_labels, batches->label_count,
                                error);
-    return skn_fail(error, SKN_NO_MEMORY,
-                    "no memory for the order of %u points",
-                    batches->split.train_count);
+    return skn_fail(error, SKN_NO_MEMORY, "no memory for the order of %u %s",
+                    (uint32_t)count,
+                    batches->item_rows == 1 ? "points" : "sequences");
 }
 
 skn_status_t
 skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
                  skn_error_t *error)
 {
-    uint32_t feature_count = (uint32_t)skn_actor_option_int(actor, "features");
+    batches->feature_count = (uint32_t)skn_actor_option_int(actor, "features");
     batches->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
     batches->batch_rows = (uint32_t)skn_actor_option_int(actor, "batch_rows");
     batches->seed = (uint64_t)skn_actor_option_int(actor, "seed");
     batches->test_rows = (uint64_t)skn_actor_option_int(actor, "test_rows");
     batches->order_epoch = UINT64_MAX;
-    skn_status_t status = open_data(batches, actor, feature_count, error);
+    batches->kind = skn_actor_option_bool(actor, "tokens") ? &skn_batch_text
+                                                           : &skn_batch_points;
+    skn_status_t status = batches->kind->open(batches, actor, error);
     if (status == SKN_OK)
-        status = skn_split_init(&batches->split, batches->train,
-                                skn_actor_option_real(actor, "validate"),
-                                batches->seed, error);
-    if (status != SKN_OK)
-        return status;
-    batches->per_epoch =
-        skn_split_batches(batches->split.train_count, batches->batch_rows);
-    assert(batches->per_epoch > 0);
-    return make_room(batches, feature_count, error);
+        status = count_epoch(
+            batches, (uint32_t)skn_actor_option_int(actor, "accumulate"),
+            error);
+    return status == SKN_OK ? make_room(batches, error) : status;
 }
 
 void
@@ -313,7 +298,6 @@ skn_batches_close(skn_batches_t *batches)
     free(batches->place);
     free(batches->met);
     skn_rowset_fini(&batches->met_labels);
-    skn_split_fini(&batches->split);
-    skn_dataset_close(&batches->train);
-    skn_dataset_close(&batches->test);
+    if (batches->kind)
+        batches->kind->close(batches);
 }

@@ -2,7 +2,8 @@
  *
  * The points of batch t follow from the seed, the sizes and t alone, so that
  * the source and the readers of other nodes make the same batches, each from
- * its own copy of the data. One thread, the actor's.
+ * its own copy of the data. The data are a data set or a text (batch_items.h).
+ * One thread, the actor's.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_COURSE_BATCHES_H
 #define ACTORS_COURSE_BATCHES_H
@@ -11,19 +12,28 @@
 #include "actors/protocol/messages.h"
 #include "actors/protocol/rowset.h"
 #include "actors/protocol/settings.h"
-#include "actors/protocol/split.h"
 #include "skein/actor.h"
 
+typedef struct skn_batch_kind skn_batch_kind_t;
+
+/* The items of a pass, in order: of `list`, or 0, 1, ... if it is NULL. */
+typedef struct skn_batch_items {
+    const uint32_t *list;
+    uint64_t count;
+} skn_batch_items_t;
+
 typedef struct skn_batches {
-    skn_dataset_t *train, *test; /* test: NULL if there is none */
-    skn_split_t split;
-    uint32_t batch_rows, label_count;
+    const skn_batch_kind_t *kind;
+    void *data; /* the kind's own */
+    skn_batch_items_t items[SKN_PURPOSE_COUNT];
+    bool has_test;
+    uint32_t item_rows, batch_rows, feature_count, label_count;
     uint64_t seed, test_rows, data_hash;
     uint64_t per_epoch; /* batches */
-    uint32_t *order;    /* [split.train_count], of epoch order_epoch */
+    uint32_t *order;    /* the training items of epoch order_epoch */
     uint64_t order_epoch;
     /* scratch for the batch in work */
-    skn_dataset_point_t *points;
+    skn_dataset_point_t *points; /* [batch_rows] */
     uint32_t *place; /* [features] distinct number + 1; 0: not seen */
     uint32_t *met;   /* [met_room] distinct numbers of the batch in work */
     size_t met_room;
@@ -46,14 +56,21 @@ typedef struct skn_batches {
           "number of input features of the model" },                           \
         { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,               \
           "number of labels of the model" },                                   \
+        { "tokens", SKN_OPTION_BOOL, "false", 0, 0, NULL,                      \
+          "the files are text, each token of which is a point" },              \
+        SKN_OPTION_OF("tokenizer", "bytes", SKN_SETTING_TOKENIZER),            \
+        SKN_OPTION_OF("vocabulary", "32768", SKN_SETTING_VOCABULARY),          \
+        SKN_OPTION_OF("context", "256", SKN_SETTING_CONTEXT),                  \
         SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),             \
+        SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),              \
         SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),                          \
         SKN_OPTION_OF("validate", "0", SKN_SETTING_VALIDATE),                  \
         SKN_OPTION_OF("test_rows", "0", SKN_SETTING_TEST_ROWS)
 /* clang-format on */
 
 /* Opens the data and allocates. Freed by skn_batches_close, also after a
- * failure. As skn_data_open; SKN_BAD_DATA, SKN_NO_MEMORY. */
+ * failure. As skn_data_open and skn_corpus_open; SKN_BAD_DATA, SKN_BAD_CONFIG,
+ * SKN_NO_MEMORY. */
 skn_status_t skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
                               skn_error_t *error);
 void skn_batches_close(skn_batches_t *batches);

@@ -95,7 +95,7 @@ can_go(const source_state_t *source, const skn_go_t *go)
     if (go->purpose == SKN_PURPOSE_TRAIN)
         return go->first <= go->end;
     return go->purpose == SKN_PURPOSE_VALIDATE ||
-           (go->purpose == SKN_PURPOSE_TEST && source->batches.test);
+           (go->purpose == SKN_PURPOSE_TEST && source->batches.has_test);
 }
 
 static skn_status_t
@@ -203,7 +203,6 @@ static const skn_option_t options[] = {
       "owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "number of updaters that must apply each batch" },
-    SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),
     { 0 },
 };
 

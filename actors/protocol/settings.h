@@ -9,6 +9,7 @@
 #ifndef ACTORS_PROTOCOL_SETTINGS_H
 #define ACTORS_PROTOCOL_SETTINGS_H
 
+#include "formats/tokens/tokenizer.h"
 #include "kernels/topk.h"
 #include "skein/actor.h"
 #include "skein/limits.h"
@@ -71,6 +72,15 @@
 #define SKN_SETTING_TEST_ROWS                                                  \
     INT, 0, UINT32_MAX, NULL,                                                  \
         "greatest number of points that are evaluated; 0: all"
+#define SKN_SETTING_TOKENIZER                                                  \
+    TEXT, 0, 0, NULL,                                                          \
+        "how text becomes tokens: bytes; words, the most frequent ones and "   \
+        "bytes for the rest; or the path of a tokenizer's file"
+#define SKN_SETTING_VOCABULARY                                                 \
+    INT, SKN_TOKEN_WORDS + 1, SKN_VOCABULARY_MAX, NULL,                        \
+        "words: greatest number of tokens, 257 for bytes and end included"
+#define SKN_SETTING_CONTEXT                                                    \
+    INT, 1, SKN_BATCH_ROWS_MAX, NULL, "tokens of a sequence of text"
 #define SKN_SETTING_BATCH_ROWS                                                 \
     INT, 1, SKN_BATCH_ROWS_MAX, NULL, "points per batch"
 #define SKN_SETTING_SEED                                                       \

@@ -26,4 +26,16 @@ skn_split_batches(uint64_t points, uint64_t batch_rows)
     return (points + batch_rows - 1) / batch_rows;
 }
 
+/* The batches of a training epoch of `items` points, or sequences, that come in
+ * batches of `batch_items`: a multiple of `accumulate`, so that an epoch has
+ * whole steps. With `only_whole` a short last batch is dropped, too. */
+static inline uint64_t
+skn_split_epoch(uint64_t items, uint64_t batch_items, bool only_whole,
+                uint64_t accumulate)
+{
+    uint64_t batches = only_whole ? items / batch_items
+                                  : skn_split_batches(items, batch_items);
+    return batches - batches % accumulate;
+}
+
 #endif

@@ -2,7 +2,8 @@
  *
  * A source issues every batch to a reader and a probe; the probe receives both
  * batches and both lists of labels, and compares them number by number. Covers
- * actors/course/reader.c and actors/course/batches.c.
+ * actors/course/reader.c, actors/course/batches.c and
+ * actors/course/batch_points.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/data.h"
 #include "tests/support/actor_probe.h"

@@ -131,3 +131,14 @@ Test(split, the_last_batch_may_be_short)
     cr_expect_eq(skn_split_batches(4, 4), 1);
     cr_expect_eq(skn_split_batches(5, 4), 2);
 }
+
+Test(split, an_epoch_has_whole_steps)
+{
+    cr_expect_eq(skn_split_epoch(17, 4, false, 1), 5u);
+    cr_expect_eq(skn_split_epoch(17, 4, true, 1), 4u);
+    cr_expect_eq(skn_split_epoch(16, 4, false, 1), 4u);
+    cr_expect_eq(skn_split_epoch(17, 4, false, 2), 4u);
+    cr_expect_eq(skn_split_epoch(17, 4, true, 3), 3u);
+    cr_expect_eq(skn_split_epoch(17, 4, false, 6), 0u);
+    cr_expect_eq(skn_split_epoch(3, 4, true, 1), 0u);
+}

@@ -175,6 +175,12 @@ measure_roof(bench_session_t *session, int roof, int runs, double least_ns)
     session->roof[roof] = probe.done / bench_median(ns, runs);
 }
 
+void
+bench_roof(bench_session_t *session, bench_roof_t roof, int runs)
+{
+    measure_roof(session, (int)roof, runs, BENCH_RUN_NS);
+}
+
 static void
 print_roofs(const bench_session_t *session)
 {

@@ -54,6 +54,9 @@ typedef struct bench_session {
 /* Allocates the arrays, then measures and prints the roofs. */
 skn_status_t bench_session_init(bench_session_t *session, skn_error_t *error);
 void bench_session_fini(bench_session_t *session);
+/* Measures one roof of operations in registers (BENCH_DICE and before), which
+ * needs no array: only `kernels` of the session is set. */
+void bench_roof(bench_session_t *session, bench_roof_t roof, int runs);
 
 /* Measures and prints one case if its name was requested. `work` is the work of
  * one call; `subject` and what it points to are not used while counting. */

@@ -74,9 +74,11 @@ documents_make(units_t *units, const skn_tokens_t *tokens, uint64_t seed)
 
 static bool
 blocks_make(units_t *units, uint64_t token_count, uint32_t context,
-            uint64_t seed)
+            uint64_t wanted, uint64_t seed)
 {
     uint64_t block = (uint64_t)context * SKN_SEQUENCES_BLOCK;
+    if (wanted < block)
+        block = wanted / context * context;
     if (!units_init(units, (token_count + block - 1) / block, "blocks"))
         return false;
     for (uint64_t k = 0; k < units->count; k++)
@@ -132,7 +134,9 @@ units_choose(units_t *units, const skn_tokens_t *tokens, const char *name,
              uint32_t context, double share, uint64_t seed, skn_error_t *error)
 {
     uint64_t total = skn_tokens_info(tokens)->token_count;
-    uint64_t wanted = (uint64_t)(share * (double)total) + 1;
+    uint64_t wanted = (uint64_t)(share * (double)total);
+    if (wanted <= context)
+        wanted = (uint64_t)context + 1;
     if (skn_tokens_info(tokens)->document_count >=
         SKN_SEQUENCES_DOCUMENTS_MIN) {
         if (!documents_make(units, tokens, seed))
@@ -141,7 +145,7 @@ units_choose(units_t *units, const skn_tokens_t *tokens, const char *name,
             return SKN_OK;
         units_fini(units);
     }
-    if (!blocks_make(units, total, context, seed))
+    if (!blocks_make(units, total, context, wanted, seed))
         return no_memory(name, error);
     if (share > 0)
         (void)units_hold(units, wanted, UINT64_MAX);

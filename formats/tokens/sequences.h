@@ -8,11 +8,12 @@
  *
  * Validation holds back whole documents where there are at least
  * SKN_SEQUENCES_DOCUMENTS_MIN, in the order of a hash of their text and the
- * seed, until their tokens are the share; a document that is longer than the
- * whole share is passed over, and copies of one document are held back
- * together. Where there are fewer documents, or all are too long, it holds back
- * blocks of SKN_SEQUENCES_BLOCK contexts, by a hash of their number and the
- * seed. Splits are the same everywhere; any thread may read.
+ * seed, until their tokens are the share, and one sequence at least; a document
+ * that is longer than that is passed over, and copies of one document are held
+ * back together. Where there are fewer documents, or all are too long, it holds
+ * back blocks, by a hash of their number and the seed: of SKN_SEQUENCES_BLOCK
+ * contexts, or as many as the share has, so that a short text can be split,
+ * too. Splits are the same everywhere; any thread may read.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TOKENS_SEQUENCES_H
 #define FORMATS_TOKENS_SEQUENCES_H

@@ -19,6 +19,7 @@
 #include "formats/folder/folder.h"
 #include "formats/folder/folder_lock.h"
 #include "formats/dataset/xmc.h"
+#include "formats/tokens/sequences.h"
 #include "tests/support/storage_runs.h"
 #include "tests/support/settle.h"
 
@@ -141,6 +142,88 @@ prepare_gzip(place_t *place)
     (void)snprintf(command, sizeof(command), "gzip -n '%s' && mv '%s.gz' '%s'",
                    place->text, place->text, place->text);
     cr_assert_eq(system(command), 0);
+}
+
+/* --- subjects: text as tokens --------------------------------------------- */
+
+static void
+prepare_folder(place_t *place)
+{
+    char path[sizeof(place->text) + 8];
+    cr_assert_eq(mkdir(place->text, 0700), 0);
+    (void)snprintf(path, sizeof(path), "%s/one", place->text);
+    write_text(path, "the cat and the dog");
+    (void)snprintf(path, sizeof(path), "%s/two", place->text);
+    write_text(path, "and the bird");
+}
+
+static skn_status_t
+open_tokens(place_t *place, skn_error_t *error)
+{
+    skn_tokens_options_t options = { .cache = SKN_CACHE_PATH,
+                                     .cache_path = place->cache,
+                                     .kind = SKN_TOKENIZER_WORDS,
+                                     .vocabulary = 300 };
+    const char *source = place->text;
+    skn_sequences_split_t split;
+    skn_tokens_t *tokens;
+    skn_status_t status = skn_tokens_open(&source, 1, &options, &tokens, error);
+    if (status != SKN_OK) {
+        cr_expect_null(tokens);
+        return status;
+    }
+    cr_expect_eq(skn_tokens_info(tokens)->document_count, 2u);
+    cr_expect_eq(skn_tokens_info(tokens)->ids, SKN_TOKEN_WORDS + 1);
+    status = skn_sequences_split(tokens, "text", 2, 0.1, 1, &split, error);
+    if (status == SKN_OK)
+        cr_expect_gt(split.train.count, 0u);
+    skn_sequences_split_fini(&split);
+    skn_tokens_close(&tokens);
+    return status;
+}
+
+/* No half of a token file stays behind. */
+static void
+inspect_tokens(place_t *place, skn_status_t status)
+{
+    skn_error_t error = { 0 };
+    (void)status;
+    count_entry(place->folder, access(place->cache, F_OK) == 0 ? 2 : 1);
+    cr_expect_eq(open_tokens(place, &error), SKN_OK, "%s", error.text);
+}
+
+static void
+prepare_tokens(place_t *place)
+{
+    skn_error_t error = { 0 };
+    prepare_folder(place);
+    cr_assert_eq(open_tokens(place, &error), SKN_OK, "%s", error.text);
+}
+
+static void
+prepare_tokenizer(place_t *place)
+{
+    static const uint32_t offset[] = { 0, 4, 8 };
+    size_t bytes;
+    skn_tokenizer_t *tokenizer = skn_tokenizer_new("words", SKN_TOKENIZER_WORDS,
+                                                   " the and", offset, 2, NULL);
+    cr_assert(tokenizer);
+    char *text = skn_tokenizer_write(tokenizer, &bytes);
+    cr_assert(text);
+    write_text(place->text, text);
+    free(text);
+    skn_tokenizer_destroy(&tokenizer);
+}
+
+static skn_status_t
+read_tokenizer(place_t *place, skn_error_t *error)
+{
+    skn_tokenizer_t *tokenizer = skn_tokenizer_open(place->text, error);
+    if (!tokenizer)
+        return error->status;
+    cr_expect_eq(skn_tokenizer_ids(tokenizer), SKN_TOKEN_WORDS + 2);
+    skn_tokenizer_destroy(&tokenizer);
+    return SKN_OK;
 }
 
 /* --- subjects: one file, one lock ----------------------------------------- */
@@ -273,6 +356,11 @@ static const subject_t subjects[] = {
       "close fstat" },
     { "open from the cache", prepare_cache, build_named_cache, inspect_cache,
       "open close fstat mmap read strdup" },
+    { "build a token file", prepare_folder, open_tokens, inspect_tokens,
+      "open openat close fsync fstat" },
+    { "open a token file", prepare_tokens, open_tokens, inspect_tokens,
+      "open close fstat mmap read strdup" },
+    { "read a tokenizer", prepare_tokenizer, read_tokenizer, NULL, "close" },
     { "read a text", prepare_text, read_text, NULL, "close" },
     { "read a gzip", prepare_gzip, read_text, NULL, "close" },
     { "write a file", NULL, write_file, inspect_file, "open close unlinkat" },

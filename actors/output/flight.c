@@ -41,10 +41,10 @@ skn_flight_fini(skn_flight_t *flight)
     free(flight->own_distinct);
     free(flight->logit);
     free(flight->group_logit);
-    free(flight->strips.exp);
-    free(flight->strips.own);
-    free(flight->strips.own_first);
-    free(flight->strips.greatest);
+    free(flight->strips.exp.at);
+    free(flight->strips.own.at);
+    free(flight->strips.own_first.at);
+    free(flight->strips.greatest.at);
     memset(flight, 0, sizeof(*flight));
 }
 

@@ -18,6 +18,12 @@ typedef enum skn_loss {
  * second-level cache, or near it. */
 #define SKN_LOOK_UNITS 1024
 
+/* Memory that grows. */
+typedef struct skn_room {
+    void *at;
+    size_t bytes;
+} skn_room_t;
+
 /* A positive of a sample that the shard owns, and its position among the
  * units. */
 typedef struct skn_strip_own {
@@ -26,14 +32,16 @@ typedef struct skn_strip_own {
 
 /* The state that a flight keeps for its strips: strips.h. */
 typedef struct skn_strips {
-    bool in_use;     /* this batch is computed by strips; else unused */
-    uint32_t units;  /* of a strip; the last may have fewer */
-    size_t stride;   /* between units */
-    void *exp;       /* [units][stride] floats, or bf16: a column is a sample */
-    float *greatest; /* [strips][rows]: m when the strip's powers were taken */
-    skn_strip_own_t *own; /* strip s has own[own_first[s]] up to the next's */
-    uint32_t *own_first;
-    size_t exp_bytes, greatest_bytes, own_bytes, own_first_bytes; /* room */
+    bool in_use;    /* this batch is computed by strips; else unused */
+    uint32_t units; /* of a strip; the last may have fewer */
+    /* The powers of the first strips, which are kept for the row gradients:
+     * [units][stride] floats, or bf16; a column is a sample. */
+    skn_room_t exp;
+    skn_room_t greatest; /* floats, [strips][rows]: m when a strip's powers were
+                          * taken */
+    skn_room_t own; /* skn_strip_own_t: strip s has [own_first[s]] up to the
+                     * next's */
+    skn_room_t own_first; /* uint32_t */
 } skn_strips_t;
 
 typedef struct skn_flight {
@@ -58,6 +66,10 @@ typedef struct skn_flight {
     skn_output_gradient_t *part; /* u, in pull */
     float *push;                 /* v, [rows][H] */
     skn_strips_t strips;
+    /* Where the forward pass forms the row gradients, too, [units][H + 1], and
+     * the message that it belongs to: skn_head_forms_rows; NULL otherwise. */
+    float *value;
+    skn_gradient_t *gradient;
 } skn_flight_t;
 
 typedef struct skn_head {
@@ -71,6 +83,8 @@ typedef struct skn_head {
     float smoothing;      /* of a softmax's targets: spread over all labels */
     float smooth_row;     /* smoothing / L */
     uint32_t strip_units; /* of a strip; 0: set by the cache size */
+    size_t kept_bytes;    /* of powers of a batch, at most: strips.h */
+    bool rows_change;     /* between a batch's forward pass and its gradient */
     uint64_t whole_every; /* every so many batches all logits are kept; 0:
                            * never */
     uint32_t hidden;      /* H */
@@ -84,10 +98,10 @@ typedef struct skn_head {
     float *work; /* [batch_rows][work_units]: exp, or logits to scan; or
                   * [units][stride] logits of a strip */
     size_t work_floats;
-    float *turned; /* of strips: [H][stride], u; then 2 [stride], m and z */
-    size_t turned_bytes;
-    void *packed; /* of strips: the packed factor of all their products */
-    size_t packed_bytes;
+    skn_room_t turned; /* of strips: [H][stride], u; then 2 [stride], m and z */
+    /* The packed factors of all products of strips, for logits and for row
+     * gradients; and powers that no flight keeps. */
+    skn_room_t packed, packed_scaled, powers;
     float *mean;      /* [2][hidden_stride]: smoothing.h */
     float *pull_rows; /* [batch_rows][H] of a group without all samples */
     void *gemm;

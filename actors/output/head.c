@@ -25,6 +25,8 @@ skn_head_init(skn_head_t *head, uint32_t leaf, skn_error_t *error)
                         "rows %u to %u are not leaves of a tree of %u",
                         head->row_first, head->row_first + head->row_count,
                         head->merge.leaf_count);
+    if (head->kept_bytes == 0)
+        head->kept_bytes = SKN_STRIPS_KEPT_BYTES;
     head->node[0] = skn_node_place(0, leaf);
     head->node_count = head->fixed
                            ? skn_merge_cover(head->merge.leaf_count, first,
@@ -69,8 +71,10 @@ skn_head_fini(skn_head_t *head)
     free(head->work);
     free(head->mean);
     free(head->gemm);
-    free(head->turned);
-    free(head->packed);
+    free(head->turned.at);
+    free(head->packed.at);
+    free(head->packed_scaled.at);
+    free(head->powers.at);
     free(head->slot);
     free(head->topk);
     free(head->open);
@@ -433,6 +437,12 @@ share_of(const skn_flight_t *flight, uint32_t i)
 }
 
 bool
+skn_head_forms_rows(const skn_head_t *head, const skn_flight_t *flight)
+{
+    return skn_strips_form_rows(head, flight);
+}
+
+bool
 skn_head_complete(skn_head_t *head, skn_flight_t *flight,
                   const skn_tree_node_t *nodes, size_t node_count)
 {
@@ -622,7 +632,7 @@ subtract_positives(const skn_head_t *head, const skn_flight_t *flight,
     size_t width = (size_t)head->hidden + 1;
     bool single = flight->selection.group_count == 1;
     const skn_strip_own_t *placed =
-        flight->strips.in_use ? flight->strips.own : NULL;
+        flight->strips.in_use ? flight->strips.own.at : NULL;
     for (uint32_t k = 0; placed && k < flight->own_offset[flight->rows]; k++)
         subtract_positive(head, flight, placed[k].sample,
                           value + placed[k].slot * width);

@@ -102,6 +102,14 @@ rank(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     return status;
 }
 
+static skn_gradient_t *
+gradient_new(skn_actor_t *actor, const skn_head_t *head, uint32_t unit_count,
+             skn_error_t *error)
+{
+    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
+    return skn_actor_message(actor, &skn_gradient_schema, counts, error);
+}
+
 static skn_status_t
 forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         skn_error_t *error)
@@ -119,6 +127,14 @@ forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         output->head.sampler, error);
     if (status == SKN_OK)
         status = skn_head_forward(&output->head, flight, error);
+    if (status == SKN_OK && skn_head_forms_rows(&output->head, flight)) {
+        flight->gradient =
+            gradient_new(actor, &output->head,
+                         skn_head_gradient_units(&output->head, flight), error);
+        if (!flight->gradient)
+            return error->status;
+        flight->value = flight->gradient->value.at;
+    }
     if (status != SKN_OK)
         return status;
     skn_diagnose_flight(&output->diagnose, &output->head, flight,
@@ -173,9 +189,10 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     assert(flight->labels && head->rows);
     assert(flight->labels->batch == output->turns.updates);
     uint32_t unit_count = skn_head_gradient_units(head, flight);
-    size_t counts[] = { unit_count, unit_count * ((size_t)head->hidden + 1) };
-    skn_gradient_t *gradient =
-        skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    skn_gradient_t *gradient = flight->gradient;
+    if (!gradient)
+        gradient = gradient_new(actor, head, unit_count, error);
+    flight->gradient = NULL;
     if (!gradient)
         return error->status;
     skn_status_t status = send_result(actor, output, flight, unit_count, error);
@@ -195,6 +212,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     }
     skn_message_drop(flight->labels);
     flight->labels = NULL;
+    flight->value = NULL;
     return skn_actor_post(actor, gradient, error);
 }
 
@@ -528,6 +546,7 @@ read_options(const skn_actor_t *actor, output_t *output)
     output->flight_count = (uint32_t)output->turns.flights + 1;
     output->arrivals.count = (uint32_t)skn_turns_held(&output->turns);
     assert(output->flight_count <= SKN_ISSUED_MAX + 1);
+    head->rows_change = output->turns.window > 1;
 }
 
 static skn_status_t
@@ -580,6 +599,7 @@ output_close(skn_actor_t *actor, void *state)
     for (uint32_t k = 0; k < output->flight_count; k++) {
         skn_message_drop(output->flights[k].labels);
         skn_message_drop(output->flights[k].part);
+        skn_message_drop(output->flights[k].gradient);
         skn_flight_fini(&output->flights[k]);
     }
     skn_arrivals_close(&output->arrivals);

@@ -13,6 +13,14 @@
  *               u^T = u^T e^(m_(s-1) - m_s) + rows[s]^T . e
  *     then:     gradient of rows[s] = e . (h e^(m_s - M) / Z)
  *
+ * All powers of a batch may be hundreds of megabytes, so what is kept has a
+ * limit, head->kept_bytes. M and Z of a shard that is alone, and of one-vs-all,
+ * are known after the last strip: such a shard takes as many samples at a time
+ * as have room, and forms the row gradients at once. Other shards wait for M
+ * and Z; they keep the powers of the first strips, and compute those of the
+ * others again, which costs a fourth product. That takes the same rows: where
+ * these change in between (a window of several steps), all powers are kept.
+ *
  * A unit is always a row: rows of weights and of powers have the layout that
  * the products want for their left factor, and the factor that all strips share
  * is packed once. The running sum is that of Milakov & Gimelshein 2018,
@@ -28,6 +36,8 @@
 /* Most units of a strip: a tile's factors of the hidden gradient stay in the
  * first-level cache. */
 #define SKN_STRIPS_UNITS ((size_t)128)
+/* Powers of a batch: with what else a batch needs, 64 MB. */
+#define SKN_STRIPS_KEPT_BYTES ((size_t)56 << 20)
 
 /* The distance, in samples, from one unit of logits or powers to the next: an
  * odd number of cache lines if there are many samples, so that neighbouring
@@ -40,12 +50,16 @@ size_t skn_strips_work_floats(const skn_head_t *head);
  * a label is not among the units. */
 skn_status_t skn_strips_begin(skn_head_t *head, skn_flight_t *flight,
                               skn_error_t *error);
+/* Whether the forward pass of the flight, which has begun, can form the row
+ * gradients: if the caller sets flight->value, it does. */
+bool skn_strips_form_rows(const skn_head_t *head, const skn_flight_t *flight);
 /* Computes the sums of the positives' logits, m and z, and u: those of head.c's
  * one leaf. If there is no room for a product, u becomes NaN and head->starved
  * is set. */
 void skn_strips_forward(skn_head_t *head, skn_flight_t *flight,
                         skn_partial_t *into);
-/* value[units][H + 1] = sum over samples of c p h. */
+/* value[units][H + 1] = sum over samples of c p h; nothing is left to do if it
+ * is flight->value. */
 skn_status_t skn_strips_gradient(skn_head_t *head, skn_flight_t *flight,
                                  float *value, skn_error_t *error);
 

@@ -30,9 +30,11 @@ typedef struct problem {
     double smoothing;
     uint32_t strip_units;
     bool half;
-    bool is_linear; /* no ReLU below, and no bias */
-    float *h;       /* [rows][hidden] */
-    float *w;       /* [labels][hidden + 1] */
+    size_t kept_bytes; /* of powers; 0: as usual */
+    bool forms_rows;   /* in the forward pass, where that can be */
+    bool is_linear;    /* no ReLU below, and no bias */
+    float *h;          /* [rows][hidden] */
+    float *w;          /* [labels][hidden + 1] */
     uint32_t *offset, *label, *distinct;
     skn_labels_t message;
 } problem_t;
@@ -43,6 +45,7 @@ typedef struct outcome {
     float *row;  /* [labels][hidden + 1], 0 where there is no gradient */
     double *c;   /* [rows][labels], 0: not in the sample's list */
     uint32_t touched;
+    uint32_t formed; /* shards that have formed rows in the forward pass */
 } outcome_t;
 
 /* Labels a sample: 0 .. 3, the first sample at least 1. */
@@ -156,6 +159,7 @@ shard_open(shard_t *shard, const problem_t *problem, bool fixed,
         .smoothing = (float)problem->smoothing,
         .strip_units = problem->strip_units,
         .half = problem->half,
+        .kept_bytes = problem->kept_bytes,
         .smooth_row = (float)(problem->smoothing / problem->labels),
         .hidden = problem->hidden,
         .row_first = first,
@@ -252,6 +256,10 @@ shard_forward(shard_t *shard, const problem_t *problem, uint32_t number,
     cr_assert_eq(skn_head_forward(head, flight, &error), SKN_OK, "%s",
                  error.text);
     shard_record_weights(shard, problem, outcome);
+    if (problem->forms_rows && skn_head_forms_rows(head, flight))
+        flight->value = malloc((skn_head_gradient_units(head, flight) + 1) *
+                               ((size_t)problem->hidden + 1) * sizeof(float));
+    outcome->formed += flight->value != NULL;
     shard->share = (skn_output_gradient_t){
         .batch = 5,
         .shard = number,
@@ -311,7 +319,9 @@ shard_backward(shard_t *shard, const problem_t *problem, outcome_t *outcome)
     outcome->loss += skn_head_loss(head, &shard->flight);
     uint32_t count = skn_head_gradient_units(head, &shard->flight);
     uint32_t *unit = malloc((count + 1) * sizeof(*unit));
-    float *value = malloc((count + 1) * width * sizeof(*value));
+    float *value = shard->flight.value;
+    if (!value)
+        value = malloc((count + 1) * width * sizeof(*value));
     cr_assert_eq(skn_head_gradient(head, &shard->flight, unit, value, &error),
                  SKN_OK);
     for (uint32_t k = 0; k < count; k++) {

@@ -312,6 +312,77 @@ Test(head, strips_of_bf16_are_near_those_of_floats)
         }
 }
 
+/* A shard alone, and any shards of one-vs-all, form row gradients as they go,
+ * as many samples at a time as have room: 32 of 70 here. */
+Test(head, rows_formed_in_the_forward_pass_are_what_differences_say)
+{
+    for (int loss = 0; loss < 2; loss++)
+        for (uint32_t shards = 1; shards <= 2; shards++) {
+            outcome_t outcome;
+            problem_t problem =
+                problem_of(&samplings[loss],
+                           loss ? SKN_LOSS_IS_ONE_VS_ALL : SKN_LOSS_IS_SOFTMAX,
+                           SKN_ROWS_SGD);
+            problem.rows = 70;
+            problem.strip_units = 7;
+            problem.kept_bytes = problem.labels * 32 * sizeof(float);
+            problem.forms_rows = true;
+            problem_init(&problem, 23, true);
+            head_run(&problem, false, shards, &outcome);
+            cr_expect_eq(outcome.formed, loss || shards == 1 ? shards : 0);
+            expect_gradients(&problem, &outcome, "formed at once");
+            outcome_fini(&outcome);
+            problem_fini(&problem);
+        }
+}
+
+static void
+expect_same_outcome(const problem_t *problem, const outcome_t *got,
+                    const outcome_t *want)
+{
+    size_t cells = (size_t)problem->rows * problem->hidden;
+    size_t weights = (size_t)problem->labels * (problem->hidden + 1);
+    cr_expect_eq(got->loss, want->loss);
+    cr_expect(memcmp(got->down, want->down, cells * sizeof(float)) == 0);
+    cr_expect(memcmp(got->row, want->row, weights * sizeof(float)) == 0);
+}
+
+/* Whether all powers are kept, those of the first strip, or none; or rows are
+ * formed at once. */
+Test(head, powers_that_are_computed_again_have_the_same_bits)
+{
+    for (int k = 0; k < 4; k++) {
+        outcome_t kept, again;
+        problem_t problem = problem_of(
+            &samplings[0], k % 2 ? SKN_LOSS_IS_ONE_VS_ALL : SKN_LOSS_IS_SOFTMAX,
+            SKN_ROWS_SGD_BF16);
+        problem.half = k >= 2;
+        problem.strip_units = 7;
+        problem_init(&problem, 29, true);
+        for (size_t w = 0; w < 43 * 10; w++)
+            problem.w[w] *= 16; /* m rises from strip to strip */
+        for (uint32_t shards = 1; shards <= 2; shards++) {
+            problem.kept_bytes = 0;
+            head_run(&problem, false, shards, &kept);
+            for (int some = 0; some < 2; some++) {
+                problem.kept_bytes = some ? 7 * 32 * sizeof(float) : 1;
+                head_run(&problem, false, shards, &again);
+                expect_same_outcome(&problem, &again, &kept);
+                outcome_fini(&again);
+            }
+            problem.kept_bytes = 0;
+            problem.forms_rows = true;
+            head_run(&problem, false, shards, &again);
+            cr_expect(again.formed || (shards == 2 && k % 2 == 0));
+            expect_same_outcome(&problem, &again, &kept);
+            problem.forms_rows = false;
+            outcome_fini(&again);
+            outcome_fini(&kept);
+        }
+        problem_fini(&problem);
+    }
+}
+
 /* --- shards against one --------------------------------------------------- */
 
 static void

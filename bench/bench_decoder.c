@@ -89,7 +89,6 @@ trunk_init(trunk_t *trunk, const skn_decoder_shape_t *shape, bool half,
     size_t rows = skn_decoder_layer_rows(shape), width = shape->width;
     /* The distance between rows of weights with Adam's moments: rows.h. */
     size_t apart = bench_row_floats(SKN_ROWS_ADAM, shape->width);
-    size_t kept = skn_decoder_kept_floats(shape, TOKENS);
     memset(trunk, 0, sizeof(*trunk));
     trunk->kernels = *plain;
     trunk->kernels.gemm = timed_gemm;
@@ -97,28 +96,29 @@ trunk_init(trunk_t *trunk, const skn_decoder_shape_t *shape, bool half,
     trunk->kernels.attend_gradient = timed_attend_gradient;
     trunk->angles = skn_floats_new(skn_decoder_angle_floats(shape), error);
     trunk->table = bench_numbers(LAYERS * rows * apart, true, error);
-    trunk->memory = bench_numbers(LAYERS * kept, true, error);
     trunk->x = bench_numbers(TOKENS * width, true, error);
     trunk->dx = bench_numbers(TOKENS * width, true, error);
     trunk->gradient = bench_numbers(LAYERS * rows * width, true, error);
-    if (!trunk->angles || !trunk->table || !trunk->memory || !trunk->x ||
-        !trunk->dx || !trunk->gradient)
+    if (!trunk->angles || !trunk->table || !trunk->x || !trunk->dx ||
+        !trunk->gradient)
         return SKN_NO_MEMORY;
     skn_decoder_init(&trunk->decoder, shape, &trunk->kernels, half,
                      trunk->angles);
+    size_t kept = skn_decoder_kept_floats(&trunk->decoder, TOKENS);
+    trunk->memory = bench_numbers(LAYERS * kept, true, error);
     trunk->scratch = skn_floats_new(
         skn_decoder_scratch_bytes(&trunk->decoder, TOKENS) / sizeof(float),
         error);
-    for (size_t n = 0; n < LAYERS; n++) {
+    for (size_t n = 0; n < LAYERS && trunk->memory; n++) {
         trunk->layer[n] = (skn_matrix_t){ .at = trunk->table + n * rows * apart,
                                           .row_stride = apart,
                                           .column_stride = 1 };
-        skn_decoder_kept_init(&trunk->kept[n], shape, SEQUENCES, LENGTH,
-                              trunk->memory + n * kept);
+        skn_decoder_kept_init(&trunk->decoder, &trunk->kept[n], SEQUENCES,
+                              LENGTH, trunk->memory + n * kept);
     }
     /* Weights of the usual size: the numbers of a layer stay near 1. */
     plain->scale(trunk->table, 0.03f, LAYERS * rows * apart);
-    return trunk->scratch ? SKN_OK : SKN_NO_MEMORY;
+    return trunk->scratch && trunk->memory ? SKN_OK : SKN_NO_MEMORY;
 }
 
 static void

@@ -39,69 +39,61 @@ skn_decoder_init(skn_decoder_t *decoder, const skn_decoder_shape_t *shape,
 }
 
 size_t
-skn_decoder_kept_floats(const skn_decoder_shape_t *shape, size_t tokens)
+skn_decoder_kept_floats(const skn_decoder_t *decoder, size_t tokens)
 {
-    size_t columns = 3 * skn_stride_floats(shape->width) +
-                     skn_stride_floats(3 * (size_t)shape->width) +
-                     skn_stride_floats(2 * (size_t)shape->inner) +
-                     skn_stride_floats(shape->inner);
-    return 2 * skn_norm_kept_floats(tokens, shape->width) + tokens * columns +
-           skn_array_floats(shape->heads * tokens);
-}
-
-static float *
-take(float **memory, size_t floats)
-{
-    float *taken = *memory;
-    *memory += floats;
-    return taken;
+    size_t width = decoder->shape.width, inner = decoder->shape.inner;
+    const size_t columns[] = {
+        3 * width, width, 2 * inner, inner, width, width
+    };
+    size_t floats = 2 * skn_norm_kept_floats(tokens, width) +
+                    skn_array_floats(decoder->shape.heads * tokens);
+    for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
+        floats += skn_kept_rows_floats(tokens, columns[k], decoder->half);
+    return floats;
 }
 
 void
-skn_decoder_kept_init(skn_decoder_kept_t *kept,
-                      const skn_decoder_shape_t *shape, size_t sequences,
-                      size_t length, float *memory)
+skn_decoder_kept_init(const skn_decoder_t *decoder, skn_decoder_kept_t *kept,
+                      size_t sequences, size_t length, float *memory)
 {
+    size_t width = decoder->shape.width, inner = decoder->shape.inner;
     size_t tokens = sequences * length;
-    *kept = (skn_decoder_kept_t){
-        .sequences = sequences,
-        .length = length,
-        .tokens = tokens,
-        .stride = skn_stride_floats(shape->width),
-        .qkv_stride = skn_stride_floats(3 * (size_t)shape->width),
-        .gates_stride = skn_stride_floats(2 * (size_t)shape->inner),
-        .inner_stride = skn_stride_floats(shape->inner),
+    const struct {
+        skn_kept_rows_t *rows;
+        size_t columns;
+    } arrays[] = {
+        { &kept->qkv, 3 * width },         { &kept->attention, width },
+        { &kept->gates, 2 * inner },       { &kept->product, inner },
+        { &kept->middle_gradient, width }, { &kept->out_gradient, width }
     };
-    memory = skn_norm_kept_init(&kept->input, tokens, shape->width, memory);
-    memory = skn_norm_kept_init(&kept->middle, tokens, shape->width, memory);
-    kept->qkv = take(&memory, tokens * kept->qkv_stride);
-    kept->attention = take(&memory, tokens * kept->stride);
-    kept->gates = take(&memory, tokens * kept->gates_stride);
-    kept->product = take(&memory, tokens * kept->inner_stride);
-    kept->middle_gradient = take(&memory, tokens * kept->stride);
-    kept->out_gradient = take(&memory, tokens * kept->stride);
+    kept->sequences = sequences;
+    kept->length = length;
+    kept->tokens = tokens;
+    memory = skn_norm_kept_init(&kept->input, tokens, width, memory);
+    memory = skn_norm_kept_init(&kept->middle, tokens, width, memory);
+    for (size_t k = 0; k < sizeof(arrays) / sizeof(*arrays); k++)
+        memory = skn_kept_rows_init(arrays[k].rows, tokens, arrays[k].columns,
+                                    decoder->half, memory);
     kept->log_sum = memory;
 }
 
-/* Scratch: rows of `width` and of `inner` columns, a gain, and the kernels'
- * own. */
-typedef struct scratch {
-    float *narrow, *wide, *gain;
-    void *room;
-} scratch_t;
+/* Scratch: two arrays of `width` columns; one of 2 inner or 3 width columns; a
+ * row of that; a gain; and the kernels' own. Products of floats do without the
+ * second and with fewer columns: what they make is kept where they make it. */
+enum scratch_part {
+    NARROW,
+    SECOND,
+    WIDE,
+    ROW,
+    GAIN,
+    PARTS
+};
 
-static scratch_t
-scratch_of(const skn_decoder_t *decoder, size_t tokens, void *memory)
-{
-    float *at = memory;
-    scratch_t scratch;
-    scratch.narrow =
-        take(&at, tokens * skn_stride_floats(decoder->shape.width));
-    scratch.wide = take(&at, tokens * skn_stride_floats(decoder->shape.inner));
-    scratch.gain = take(&at, skn_array_floats(decoder->shape.width));
-    scratch.room = at;
-    return scratch;
-}
+typedef struct scratch {
+    float *part[PARTS];
+    size_t stride, inner_stride; /* of arrays with width or inner columns */
+    void *room;                  /* of the kernels */
+} scratch_t;
 
 static size_t
 greater(size_t a, size_t b)
@@ -109,23 +101,52 @@ greater(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static void
+scratch_floats(const skn_decoder_t *decoder, size_t tokens,
+               size_t floats[PARTS])
+{
+    size_t width = decoder->shape.width, inner = decoder->shape.inner;
+    size_t widest = greater(3 * width, 2 * inner);
+    floats[NARROW] = tokens * skn_stride_floats(width);
+    floats[SECOND] = decoder->half ? floats[NARROW] : 0;
+    floats[WIDE] = tokens * skn_stride_floats(decoder->half ? widest : inner);
+    floats[ROW] = skn_array_floats(widest);
+    floats[GAIN] = skn_array_floats(width);
+}
+
+static scratch_t
+scratch_of(const skn_decoder_t *decoder, size_t tokens, float *memory)
+{
+    scratch_t scratch = { .stride = skn_stride_floats(decoder->shape.width),
+                          .inner_stride =
+                              skn_stride_floats(decoder->shape.inner) };
+    size_t floats[PARTS];
+    scratch_floats(decoder, tokens, floats);
+    for (int part = 0; part < PARTS; part++) {
+        scratch.part[part] = memory;
+        memory += floats[part];
+    }
+    scratch.room = memory;
+    return scratch;
+}
+
 size_t
 skn_decoder_scratch_bytes(const skn_decoder_t *decoder, size_t tokens)
 {
     const skn_decoder_shape_t *shape = &decoder->shape;
     const skn_kernels_t *kernels = decoder->kernels;
-    size_t width = shape->width, inner = shape->inner;
-    size_t most = greater(3 * width, 2 * inner);
+    size_t width = shape->width, floats[PARTS];
+    size_t most = greater(3 * width, 2 * (size_t)shape->inner);
     size_t length = tokens < shape->context ? tokens : shape->context;
-    size_t room =
+    size_t bytes =
         skn_heads_scratch_bytes(kernels, length, skn_decoder_head(shape));
-    room = greater(room, kernels->gemm_scratch_bytes(tokens, most, width));
-    room = greater(room, kernels->gemm_scratch_bytes(tokens, width, most));
-    room = greater(room, kernels->gemm_scratch_bytes(most, width, tokens));
-    return (tokens * (skn_stride_floats(width) + skn_stride_floats(inner)) +
-            skn_array_floats(width)) *
-               sizeof(float) +
-           room;
+    bytes = greater(bytes, kernels->gemm_scratch_bytes(tokens, most, width));
+    bytes = greater(bytes, kernels->gemm_scratch_bytes(tokens, width, most));
+    bytes = greater(bytes, kernels->gemm_scratch_bytes(most, width, tokens));
+    scratch_floats(decoder, tokens, floats);
+    for (int part = 0; part < PARTS; part++)
+        bytes += floats[part] * sizeof(float);
+    return bytes;
 }
 
 /* --- parts of both passes ------------------------------------------------- */
@@ -193,8 +214,10 @@ multiply(const skn_decoder_t *decoder, const product_t *product, void *room)
     decoder->kernels->gemm(&job, room);
 }
 
+/* q, k, v and what attention makes of them, as floats. */
 static skn_heads_t
-heads_of(const skn_decoder_t *decoder, const skn_decoder_kept_t *kept)
+heads_of(const skn_decoder_t *decoder, const skn_decoder_kept_t *kept,
+         float *qkv, float *attention)
 {
     return (skn_heads_t){ .kernels = decoder->kernels,
                           .sequences = kept->sequences,
@@ -203,14 +226,51 @@ heads_of(const skn_decoder_t *decoder, const skn_decoder_kept_t *kept)
                           .head = skn_decoder_head(&decoder->shape),
                           .cosine = decoder->cosine,
                           .sine = decoder->sine,
-                          .qkv = kept->qkv,
-                          .out = kept->attention,
+                          .qkv = qkv,
+                          .out = attention,
                           .log_sum = kept->log_sum,
-                          .qkv_stride = kept->qkv_stride,
-                          .stride = kept->stride };
+                          .qkv_stride = skn_kept_rows_stride(&kept->qkv),
+                          .stride = skn_kept_rows_stride(&kept->attention) };
+}
+
+static skn_norm_t
+norm_of_tensor(const skn_decoder_t *decoder, const skn_matrix_t *weights,
+               skn_decoder_tensor_t tensor, const scratch_t *scratch)
+{
+    return norm_of(decoder, tensor_of(decoder, weights, tensor),
+                   scratch->part[GAIN]);
 }
 
 /* --- forward -------------------------------------------------------------- */
+
+/* Fills qkv and attention from the norm in NARROW. Attention reads q, k and v
+ * as they are kept, so that B sees the same ones. */
+static void
+attend_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
+               skn_decoder_kept_t *kept, const scratch_t *scratch)
+{
+    const skn_kernels_t *kernels = decoder->kernels;
+    size_t width = decoder->shape.width;
+    float *qkv = skn_kept_rows_fresh(&kept->qkv, 0, scratch->part[WIDE]);
+    float *attention =
+        skn_kept_rows_fresh(&kept->attention, 0, scratch->part[SECOND]);
+    skn_heads_t heads = heads_of(decoder, kept, qkv, attention);
+    const product_t product = {
+        .m = kept->tokens,
+        .n = 3 * width,
+        .k = width,
+        .a = matrix(scratch->part[NARROW], scratch->stride),
+        .b = turned(tensor_of(decoder, weights, SKN_DECODER_Q)),
+        .c = qkv,
+        .c_stride = heads.qkv_stride
+    };
+    multiply(decoder, &product, scratch->room);
+    skn_heads_turn(&heads);
+    skn_kept_rows_put(kernels, &kept->qkv, qkv, heads.qkv_stride);
+    (void)skn_kept_rows_get(kernels, &kept->qkv, qkv);
+    skn_heads_forward(&heads, scratch->room);
+    skn_kept_rows_put(kernels, &kept->attention, attention, heads.stride);
+}
 
 /* x += attention(...) Wo. */
 static void
@@ -218,26 +278,15 @@ attention_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
                   skn_decoder_kept_t *kept, float *x, const scratch_t *scratch)
 {
     size_t width = decoder->shape.width;
-    skn_heads_t heads = heads_of(decoder, kept);
     skn_norm_t norm =
-        norm_of(decoder, tensor_of(decoder, weights, SKN_DECODER_INPUT_GAIN),
-                scratch->gain);
-    skn_norm_forward(decoder->kernels, &kept->input, &norm, x, scratch->narrow,
-                     kept->stride);
-    const product_t qkv = { .m = kept->tokens,
-                            .n = 3 * width,
-                            .k = width,
-                            .a = matrix(scratch->narrow, kept->stride),
-                            .b = turned(
-                                tensor_of(decoder, weights, SKN_DECODER_Q)),
-                            .c = kept->qkv,
-                            .c_stride = kept->qkv_stride };
-    multiply(decoder, &qkv, scratch->room);
-    skn_heads_forward(&heads, scratch->room);
+        norm_of_tensor(decoder, weights, SKN_DECODER_INPUT_GAIN, scratch);
+    skn_norm_forward(decoder->kernels, &kept->input, &norm, x,
+                     scratch->part[NARROW], scratch->stride);
+    attend_forward(decoder, weights, kept, scratch);
     const product_t out = { .m = kept->tokens,
                             .n = width,
                             .k = width,
-                            .a = matrix(kept->attention, kept->stride),
+                            .a = skn_kept_rows_matrix(&kept->attention, 0),
                             .b = turned(
                                 tensor_of(decoder, weights, SKN_DECODER_O)),
                             .c = x,
@@ -246,35 +295,49 @@ attention_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
     multiply(decoder, &out, scratch->room);
 }
 
+/* Fills gates and product from the norm in NARROW. */
+static void
+gates_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
+              skn_decoder_kept_t *kept, const scratch_t *scratch)
+{
+    const skn_kernels_t *kernels = decoder->kernels;
+    size_t inner = decoder->shape.inner;
+    size_t stride = skn_kept_rows_stride(&kept->gates);
+    float *gates = skn_kept_rows_fresh(&kept->gates, 0, scratch->part[WIDE]);
+    const product_t product = {
+        .m = kept->tokens,
+        .n = 2 * inner,
+        .k = decoder->shape.width,
+        .a = matrix(scratch->part[NARROW], scratch->stride),
+        .b = turned(tensor_of(decoder, weights, SKN_DECODER_GATE)),
+        .c = gates,
+        .c_stride = stride
+    };
+    multiply(decoder, &product, scratch->room);
+    for (size_t t = 0; t < kept->tokens; t++) {
+        float *gate = gates + t * stride;
+        float *out = skn_kept_rows_fresh(&kept->product, t, scratch->part[ROW]);
+        kernels->silu_gate(out, gate, gate + inner, inner);
+        skn_kept_rows_put_row(kernels, &kept->gates, t, gate);
+        skn_kept_rows_put_row(kernels, &kept->product, t, out);
+    }
+}
+
 /* x += (silu(gate) * up) Wdown. */
 static void
 inner_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
               skn_decoder_kept_t *kept, float *x, const scratch_t *scratch)
 {
-    size_t width = decoder->shape.width, inner = decoder->shape.inner;
+    size_t width = decoder->shape.width;
     skn_norm_t norm =
-        norm_of(decoder, tensor_of(decoder, weights, SKN_DECODER_MIDDLE_GAIN),
-                scratch->gain);
-    skn_norm_forward(decoder->kernels, &kept->middle, &norm, x, scratch->narrow,
-                     kept->stride);
-    const product_t gates = { .m = kept->tokens,
-                              .n = 2 * inner,
-                              .k = width,
-                              .a = matrix(scratch->narrow, kept->stride),
-                              .b = turned(tensor_of(decoder, weights,
-                                                    SKN_DECODER_GATE)),
-                              .c = kept->gates,
-                              .c_stride = kept->gates_stride };
-    multiply(decoder, &gates, scratch->room);
-    for (size_t t = 0; t < kept->tokens; t++) {
-        const float *gate = kept->gates + t * kept->gates_stride;
-        decoder->kernels->silu_gate(kept->product + t * kept->inner_stride,
-                                    gate, gate + inner, inner);
-    }
+        norm_of_tensor(decoder, weights, SKN_DECODER_MIDDLE_GAIN, scratch);
+    skn_norm_forward(decoder->kernels, &kept->middle, &norm, x,
+                     scratch->part[NARROW], scratch->stride);
+    gates_forward(decoder, weights, kept, scratch);
     const product_t down = { .m = kept->tokens,
                              .n = width,
-                             .k = inner,
-                             .a = matrix(kept->product, kept->inner_stride),
+                             .k = decoder->shape.inner,
+                             .a = skn_kept_rows_matrix(&kept->product, 0),
                              .b = tensor_of(decoder, weights, SKN_DECODER_DOWN),
                              .c = x,
                              .c_stride = width,
@@ -294,12 +357,31 @@ skn_decoder_layer_forward(const skn_decoder_t *decoder,
 
 /* --- B -------------------------------------------------------------------- */
 
+/* Replaces gate and up by their gradients, for that by y. */
 static void
-keep_rows(float *to, size_t stride, const float *from, size_t tokens,
-          size_t width)
+gates_backward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
+               skn_decoder_kept_t *kept, const scratch_t *scratch)
 {
-    for (size_t t = 0; t < tokens; t++)
-        memcpy(to + t * stride, from + t * width, width * sizeof(float));
+    const skn_kernels_t *kernels = decoder->kernels;
+    size_t inner = decoder->shape.inner;
+    const product_t by_product = {
+        .m = kept->tokens,
+        .n = inner,
+        .k = decoder->shape.width,
+        .a = skn_kept_rows_matrix(&kept->out_gradient, 0),
+        .b = turned(tensor_of(decoder, weights, SKN_DECODER_DOWN)),
+        .c = scratch->part[WIDE],
+        .c_stride = scratch->inner_stride
+    };
+    multiply(decoder, &by_product, scratch->room);
+    for (size_t t = 0; t < kept->tokens; t++) {
+        float *gate =
+            skn_kept_rows_get_row(kernels, &kept->gates, t, scratch->part[ROW]);
+        kernels->silu_gate_gradient(
+            gate, gate + inner, scratch->part[WIDE] + t * scratch->inner_stride,
+            gate, gate + inner, inner);
+        skn_kept_rows_put_row(kernels, &kept->gates, t, gate);
+    }
 }
 
 /* dx: from the gradient by y to that by x'. */
@@ -307,38 +389,48 @@ static void
 inner_backward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
                skn_decoder_kept_t *kept, float *dx, const scratch_t *scratch)
 {
-    size_t width = decoder->shape.width, inner = decoder->shape.inner;
+    size_t width = decoder->shape.width;
     skn_norm_t norm =
-        norm_of(decoder, tensor_of(decoder, weights, SKN_DECODER_MIDDLE_GAIN),
-                scratch->gain);
-    keep_rows(kept->out_gradient, kept->stride, dx, kept->tokens, width);
-    const product_t by_product = {
-        .m = kept->tokens,
-        .n = inner,
-        .k = width,
-        .a = matrix(kept->out_gradient, kept->stride),
-        .b = turned(tensor_of(decoder, weights, SKN_DECODER_DOWN)),
-        .c = scratch->wide,
-        .c_stride = kept->inner_stride
-    };
-    multiply(decoder, &by_product, scratch->room);
-    for (size_t t = 0; t < kept->tokens; t++) {
-        float *gate = kept->gates + t * kept->gates_stride;
-        decoder->kernels->silu_gate_gradient(
-            gate, gate + inner, scratch->wide + t * kept->inner_stride, gate,
-            gate + inner, inner);
-    }
+        norm_of_tensor(decoder, weights, SKN_DECODER_MIDDLE_GAIN, scratch);
+    skn_kept_rows_put(decoder->kernels, &kept->out_gradient, dx, width);
+    gates_backward(decoder, weights, kept, scratch);
     const product_t by_norm = { .m = kept->tokens,
                                 .n = width,
-                                .k = 2 * inner,
-                                .a = matrix(kept->gates, kept->gates_stride),
+                                .k = kept->gates.columns,
+                                .a = skn_kept_rows_matrix(&kept->gates, 0),
                                 .b = tensor_of(decoder, weights,
                                                SKN_DECODER_GATE),
-                                .c = scratch->narrow,
-                                .c_stride = kept->stride };
+                                .c = scratch->part[NARROW],
+                                .c_stride = scratch->stride };
     multiply(decoder, &by_norm, scratch->room);
-    skn_norm_backward(decoder->kernels, &kept->middle, &norm, scratch->narrow,
-                      kept->stride, dx, kept->middle.x);
+    skn_norm_backward(decoder->kernels, &kept->middle, &norm,
+                      scratch->part[NARROW], scratch->stride, dx,
+                      kept->middle.x);
+}
+
+/* Replaces q, k and v by their gradients, for that by x'. */
+static void
+attend_backward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
+                skn_decoder_kept_t *kept, const scratch_t *scratch)
+{
+    const skn_kernels_t *kernels = decoder->kernels;
+    size_t width = decoder->shape.width;
+    float *qkv = skn_kept_rows_get(kernels, &kept->qkv, scratch->part[WIDE]);
+    float *attention =
+        skn_kept_rows_get(kernels, &kept->attention, scratch->part[SECOND]);
+    skn_heads_t heads = heads_of(decoder, kept, qkv, attention);
+    const product_t by_attention = {
+        .m = kept->tokens,
+        .n = width,
+        .k = width,
+        .a = skn_kept_rows_matrix(&kept->middle_gradient, 0),
+        .b = tensor_of(decoder, weights, SKN_DECODER_O),
+        .c = scratch->part[NARROW],
+        .c_stride = heads.stride
+    };
+    multiply(decoder, &by_attention, scratch->room);
+    skn_heads_backward(&heads, scratch->part[NARROW], scratch->room);
+    skn_kept_rows_put(kernels, &kept->qkv, qkv, heads.qkv_stride);
 }
 
 /* dx: from the gradient by x' to that by x. */
@@ -348,32 +440,21 @@ attention_backward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
                    const scratch_t *scratch)
 {
     size_t width = decoder->shape.width;
-    skn_heads_t heads = heads_of(decoder, kept);
     skn_norm_t norm =
-        norm_of(decoder, tensor_of(decoder, weights, SKN_DECODER_INPUT_GAIN),
-                scratch->gain);
-    keep_rows(kept->middle_gradient, kept->stride, dx, kept->tokens, width);
-    const product_t by_attention = {
-        .m = kept->tokens,
-        .n = width,
-        .k = width,
-        .a = matrix(kept->middle_gradient, kept->stride),
-        .b = tensor_of(decoder, weights, SKN_DECODER_O),
-        .c = scratch->narrow,
-        .c_stride = kept->stride
-    };
-    multiply(decoder, &by_attention, scratch->room);
-    skn_heads_backward(&heads, scratch->narrow, scratch->room);
+        norm_of_tensor(decoder, weights, SKN_DECODER_INPUT_GAIN, scratch);
+    skn_kept_rows_put(decoder->kernels, &kept->middle_gradient, dx, width);
+    attend_backward(decoder, weights, kept, scratch);
     const product_t by_norm = { .m = kept->tokens,
                                 .n = width,
-                                .k = 3 * width,
-                                .a = matrix(kept->qkv, kept->qkv_stride),
+                                .k = kept->qkv.columns,
+                                .a = skn_kept_rows_matrix(&kept->qkv, 0),
                                 .b = tensor_of(decoder, weights, SKN_DECODER_Q),
-                                .c = scratch->narrow,
-                                .c_stride = kept->stride };
+                                .c = scratch->part[NARROW],
+                                .c_stride = scratch->stride };
     multiply(decoder, &by_norm, scratch->room);
-    skn_norm_backward(decoder->kernels, &kept->input, &norm, scratch->narrow,
-                      kept->stride, dx, kept->input.x);
+    skn_norm_backward(decoder->kernels, &kept->input, &norm,
+                      scratch->part[NARROW], scratch->stride, dx,
+                      kept->input.x);
 }
 
 void
@@ -392,8 +473,8 @@ skn_decoder_layer_backward(const skn_decoder_t *decoder,
  * left^T right, with left [tokens][rows] and right [tokens][width]. */
 typedef struct owed {
     skn_decoder_tensor_t first, last;
-    const float *left, *right;
-    size_t left_stride;
+    const skn_kept_rows_t *left;
+    skn_matrix_t right;
 } owed_t;
 
 #define OWED 4
@@ -401,14 +482,14 @@ typedef struct owed {
 static void
 list_owed(const skn_decoder_kept_t *kept, owed_t owed[OWED])
 {
-    owed[0] = (owed_t){ SKN_DECODER_Q, SKN_DECODER_V, kept->qkv, kept->input.x,
-                        kept->qkv_stride };
-    owed[1] = (owed_t){ SKN_DECODER_O, SKN_DECODER_O, kept->middle_gradient,
-                        kept->attention, kept->stride };
-    owed[2] = (owed_t){ SKN_DECODER_GATE, SKN_DECODER_UP, kept->gates,
-                        kept->middle.x, kept->gates_stride };
-    owed[3] = (owed_t){ SKN_DECODER_DOWN, SKN_DECODER_DOWN, kept->product,
-                        kept->out_gradient, kept->inner_stride };
+    owed[0] = (owed_t){ SKN_DECODER_Q, SKN_DECODER_V, &kept->qkv,
+                        matrix(kept->input.x, kept->input.stride) };
+    owed[1] = (owed_t){ SKN_DECODER_O, SKN_DECODER_O, &kept->middle_gradient,
+                        skn_kept_rows_matrix(&kept->attention, 0) };
+    owed[2] = (owed_t){ SKN_DECODER_GATE, SKN_DECODER_UP, &kept->gates,
+                        matrix(kept->middle.x, kept->middle.stride) };
+    owed[3] = (owed_t){ SKN_DECODER_DOWN, SKN_DECODER_DOWN, &kept->product,
+                        skn_kept_rows_matrix(&kept->out_gradient, 0) };
 }
 
 static size_t
@@ -473,13 +554,13 @@ skn_decoder_layer_weights(const skn_decoder_t *decoder,
             piece -= pieces;
             continue;
         }
-        size_t first = rows * piece / pieces, stride = owed[k].left_stride;
+        size_t first = rows * piece / pieces;
         const product_t product = {
             .m = rows * (piece + 1) / pieces - first,
             .n = width,
             .k = kept->tokens,
-            .a = turned(matrix(owed[k].left + first, stride)),
-            .b = matrix(owed[k].right, kept->stride),
+            .a = turned(skn_kept_rows_matrix(owed[k].left, first)),
+            .b = owed[k].right,
             .c = gradient +
                  (skn_decoder_first(shape, owed[k].first) + first) * width,
             .c_stride = width,
@@ -498,7 +579,7 @@ skn_decoder_final_forward(const skn_decoder_t *decoder,
                           float *x, void *memory)
 {
     scratch_t scratch = scratch_of(decoder, kept->tokens, memory);
-    skn_norm_t norm = norm_of(decoder, *weights, scratch.gain);
+    skn_norm_t norm = norm_of(decoder, *weights, scratch.part[GAIN]);
     skn_norm_forward(decoder->kernels, kept, &norm, x, x, kept->width);
 }
 
@@ -508,11 +589,13 @@ skn_decoder_final_backward(const skn_decoder_t *decoder,
                            float *dx, void *memory)
 {
     scratch_t scratch = scratch_of(decoder, kept->tokens, memory);
-    skn_norm_t norm = norm_of(decoder, *weights, scratch.gain);
-    keep_rows(scratch.narrow, kept->stride, dx, kept->tokens, kept->width);
+    skn_norm_t norm = norm_of(decoder, *weights, scratch.part[GAIN]);
+    for (size_t t = 0; t < kept->tokens; t++)
+        memcpy(scratch.part[NARROW] + t * scratch.stride, dx + t * kept->width,
+               kept->width * sizeof(float));
     memset(dx, 0, kept->tokens * kept->width * sizeof(float));
-    skn_norm_backward(decoder->kernels, kept, &norm, scratch.narrow,
-                      kept->stride, dx, NULL);
+    skn_norm_backward(decoder->kernels, kept, &norm, scratch.part[NARROW],
+                      scratch.stride, dx, NULL);
 }
 
 void

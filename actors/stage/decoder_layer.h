@@ -26,6 +26,7 @@
 #define ACTORS_STAGE_DECODER_LAYER_H
 
 #include "actors/protocol/decoder.h"
+#include "actors/stage/kept_rows.h"
 #include "actors/stage/norms.h"
 
 typedef struct skn_decoder {
@@ -42,29 +43,29 @@ void skn_decoder_init(skn_decoder_t *decoder, const skn_decoder_shape_t *shape,
                       const skn_kernels_t *kernels, bool half, float *angles);
 
 /* What a layer keeps of a micro-batch, from its forward pass until its last
- * part of W. B replaces some of it by what W needs. */
+ * part of W. B replaces some of it by what W needs. With products of bf16, all
+ * but x, x' and log_sum is kept in bf16. */
 typedef struct skn_decoder_kept {
     size_t sequences, length, tokens;
-    skn_norm_kept_t input;  /* x; after B, n(x) */
-    float *qkv;             /* [tokens][3 width]; after B, their gradients */
-    float *attention;       /* [tokens][width] */
-    float *log_sum;         /* [heads][tokens] */
-    skn_norm_kept_t middle; /* x'; after B, n'(x') */
-    float *gates;           /* [tokens][2 inner]: gate, up; after B, their
-                             * gradients */
-    float *product;         /* [tokens][inner]: silu(gate) * up */
+    skn_norm_kept_t input;     /* x; after B, n(x) */
+    skn_kept_rows_t qkv;       /* [tokens][3 width]; after B, their gradients */
+    skn_kept_rows_t attention; /* [tokens][width] */
+    float *log_sum;            /* [heads][tokens] */
+    skn_norm_kept_t middle;    /* x'; after B, n'(x') */
+    skn_kept_rows_t gates;     /* [tokens][2 inner]: gate, up; after B, their
+                                * gradients */
+    skn_kept_rows_t product;   /* [tokens][inner]: silu(gate) * up */
     /* From B on: */
-    float *middle_gradient; /* [tokens][width]: by x' */
-    float *out_gradient;    /* [tokens][width]: by y */
-    size_t stride, qkv_stride, gates_stride, inner_stride; /* in floats */
+    skn_kept_rows_t middle_gradient; /* [tokens][width]: by x' */
+    skn_kept_rows_t out_gradient;    /* [tokens][width]: by y */
 } skn_decoder_kept_t;
 
 /* Floats that a layer keeps of a micro-batch. */
-size_t skn_decoder_kept_floats(const skn_decoder_shape_t *shape, size_t tokens);
+size_t skn_decoder_kept_floats(const skn_decoder_t *decoder, size_t tokens);
 /* Lays the arrays into `memory`; `length` is at most the context. A smaller
  * micro-batch fits into the memory of a larger one. */
-void skn_decoder_kept_init(skn_decoder_kept_t *kept,
-                           const skn_decoder_shape_t *shape, size_t sequences,
+void skn_decoder_kept_init(const skn_decoder_t *decoder,
+                           skn_decoder_kept_t *kept, size_t sequences,
                            size_t length, float *memory);
 
 /* Scratch that every function below needs, for micro-batches of at most

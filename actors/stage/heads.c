@@ -42,12 +42,12 @@ skn_heads_scratch_bytes(const skn_kernels_t *kernels, size_t length,
 
 /* Turns a row of heads, of q or of k, at position `t`. */
 static void
-turn(const skn_heads_t *heads, float *row, size_t t, bool back)
+turn(const skn_heads_t *heads, float *row, size_t t)
 {
     size_t head = heads->head, at = t * (head / 2);
     for (size_t h = 0; h < heads->heads; h++)
         heads->kernels->rotate(row + h * head, heads->cosine + at,
-                               heads->sine + at, head, back);
+                               heads->sine + at, head, false);
 }
 
 static skn_attention_t
@@ -67,15 +67,20 @@ job_of(const skn_heads_t *heads, size_t sequence, size_t h)
 }
 
 void
-skn_heads_forward(const skn_heads_t *heads, void *scratch)
+skn_heads_turn(const skn_heads_t *heads)
 {
     size_t width = heads->heads * heads->head;
-    size_t tokens = heads->sequences * heads->length;
-    for (size_t t = 0; t < tokens; t++) {
+    for (size_t t = 0; t < heads->sequences * heads->length; t++) {
         float *row = heads->qkv + t * heads->qkv_stride;
-        turn(heads, row, t % heads->length, false);
-        turn(heads, row + width, t % heads->length, false);
+        turn(heads, row, t % heads->length);
+        turn(heads, row + width, t % heads->length);
     }
+}
+
+void
+skn_heads_forward(const skn_heads_t *heads, void *scratch)
+{
+    size_t tokens = heads->sequences * heads->length;
     for (size_t s = 0; s < heads->sequences; s++)
         for (size_t h = 0; h < heads->heads; h++) {
             skn_attention_t job = job_of(heads, s, h);

@@ -30,9 +30,11 @@ void skn_heads_angles(float *cosine, float *sine, size_t context, size_t head,
 size_t skn_heads_scratch_bytes(const skn_kernels_t *kernels, size_t length,
                                size_t head);
 
-/* Turns q and k in qkv by their positions, and fills out and log_sum. */
+/* Turns q and k in qkv by their positions. */
+void skn_heads_turn(const skn_heads_t *heads);
+/* Fills out and log_sum from the turned q and k, and v. */
 void skn_heads_forward(const skn_heads_t *heads, void *scratch);
-/* Replaces q, k and v (as the forward pass left them) by the gradients by what
+/* Replaces q, k and v, as the forward pass read them, by the gradients by what
  * they were before the turn, for `gradient` by out, with the stride of out. */
 void skn_heads_backward(const skn_heads_t *heads, const float *gradient,
                         void *scratch);

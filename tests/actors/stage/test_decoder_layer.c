@@ -195,7 +195,7 @@ stage_open(stage_t *stage, const skn_kernels_t *kernels, bool is_bf16,
         .row_stride = apart,
         .column_stride = 1,
     };
-    stage->kept_floats = skn_decoder_kept_floats(shape, tokens);
+    stage->kept_floats = skn_decoder_kept_floats(&stage->decoder, tokens);
     for (size_t k = 0; k < oracle.layers; k++)
         stage->memory[k] = new_floats(stage->kept_floats);
     stage->memory[oracle.layers] =
@@ -252,8 +252,8 @@ stage_forward(stage_t *stage, const float *x, size_t sequences, size_t length)
     memcpy(stage->x, x, sequences * length * width * sizeof(float));
     for (size_t n = 0; n < oracle.layers; n++) {
         skn_matrix_t layer = layer_of(stage, n);
-        skn_decoder_kept_init(&stage->kept[n], &oracle.shape, sequences, length,
-                              stage->memory[n]);
+        skn_decoder_kept_init(&stage->decoder, &stage->kept[n], sequences,
+                              length, stage->memory[n]);
         skn_decoder_layer_forward(&stage->decoder, &layer, &stage->kept[n],
                                   stage->x, stage->scratch);
     }
@@ -374,6 +374,22 @@ Test(decoder_layer, products_of_bf16_are_near_the_oracle)
                        5e-2);
 }
 
+Test(decoder_layer, products_of_bf16_keep_little_more_than_half)
+{
+    const skn_kernels_t *kernels = skn_kernels_variant(0);
+    const skn_decoder_shape_t shape = { 1, 256, 8, 704, 256, 1e-5f, 1e4f };
+    float *angles = new_floats(skn_decoder_angle_floats(&shape));
+    size_t floats[2];
+    for (int half = 0; half < 2; half++) {
+        skn_decoder_t decoder;
+        skn_decoder_init(&decoder, &shape, kernels, half, angles);
+        floats[half] = skn_decoder_kept_floats(&decoder, 2048);
+    }
+    cr_expect_leq(100 * floats[1], 58 * floats[0], "%zu and %zu", floats[0],
+                  floats[1]);
+    free(angles);
+}
+
 /* --- what must not change a bit ------------------------------------------- */
 
 /* W is done after B of both micro-batches, last part first, or at once. */
@@ -423,14 +439,14 @@ Test(decoder_layer, large_products_are_cut_into_parts_of_rows)
     const skn_kernels_t *kernels = skn_kernels_variant(0);
     uint32_t parts = skn_decoder_parts(&shape, tokens);
     float *angles = new_floats(skn_decoder_angle_floats(&shape));
-    size_t kept_floats = skn_decoder_kept_floats(&shape, tokens);
-    float *memory = new_floats(kept_floats);
     float *gradient = new_floats(rows * 256), *whole = new_floats(1408 * 256);
     skn_decoder_t decoder;
     skn_decoder_kept_t kept;
     oracle_random_t random = { 3 };
     skn_decoder_init(&decoder, &shape, kernels, false, angles);
-    skn_decoder_kept_init(&kept, &shape, 4, 256, memory);
+    size_t kept_floats = skn_decoder_kept_floats(&decoder, tokens);
+    float *memory = new_floats(kept_floats);
+    skn_decoder_kept_init(&decoder, &kept, 4, 256, memory);
     void *scratch = new_floats(skn_decoder_scratch_bytes(&decoder, tokens));
     cr_expect_eq(skn_decoder_parts(&shape, 256), 5);
     cr_expect_eq(parts, 5);
@@ -444,11 +460,11 @@ Test(decoder_layer, large_products_are_cut_into_parts_of_rows)
     const skn_gemm_t job = { .m = 1408,
                              .n = 256,
                              .k = tokens,
-                             .a = { .at = kept.gates,
+                             .a = { .at = kept.gates.at,
                                     .row_stride = 1,
-                                    .column_stride = kept.gates_stride },
+                                    .column_stride = kept.gates.stride },
                              .b = { .at = kept.middle.x,
-                                    .row_stride = kept.stride,
+                                    .row_stride = kept.middle.stride,
                                     .column_stride = 1 },
                              .c = whole,
                              .c_stride = 256 };

@@ -41,11 +41,7 @@ open_files(skn_batches_t *batches, batch_text_t *text, const skn_actor_t *actor,
 {
     const char *train = skn_actor_option_text(actor, "train");
     const char *test = skn_actor_option_text(actor, "test");
-    skn_corpus_t how = {
-        .tokenizer = skn_actor_option_text(actor, "tokenizer"),
-        .vocabulary = (uint32_t)skn_actor_option_int(actor, "vocabulary"),
-        .cache = skn_actor_option_text(actor, "cache"),
-    };
+    skn_corpus_t how = skn_corpus_of(actor);
     skn_status_t status =
         open_one(batches, &how, train, "train", NULL, &text->train, error);
     if (status == SKN_OK)

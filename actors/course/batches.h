@@ -8,6 +8,7 @@
 #ifndef ACTORS_COURSE_BATCHES_H
 #define ACTORS_COURSE_BATCHES_H
 
+#include "actors/protocol/corpus.h"
 #include "actors/protocol/data.h"
 #include "actors/protocol/messages.h"
 #include "actors/protocol/rowset.h"
@@ -56,10 +57,7 @@ typedef struct skn_batches {
           "number of input features of the model" },                           \
         { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,               \
           "number of labels of the model" },                                   \
-        { "tokens", SKN_OPTION_BOOL, "false", 0, 0, NULL,                      \
-          "the files are text, each token of which is a point" },              \
-        SKN_OPTION_OF("tokenizer", "bytes", SKN_SETTING_TOKENIZER),            \
-        SKN_OPTION_OF("vocabulary", "32768", SKN_SETTING_VOCABULARY),          \
+        SKN_TEXT_OPTIONS,                                                      \
         SKN_OPTION_OF("context", "256", SKN_SETTING_CONTEXT),                  \
         SKN_OPTION_OF("batch_rows", NULL, SKN_SETTING_BATCH_ROWS),             \
         SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),              \

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "actors/runtime/reporting.h"
-#include "actors/protocol/data.h"
+#include "actors/protocol/frequencies.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/messages.h"
 #include "actors/course/ranking_metrics.h"
@@ -358,30 +358,22 @@ static skn_status_t
 evaluator_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     evaluator_t *evaluator = state;
-    skn_dataset_t *train = NULL;
+    skn_frequencies_t frequencies;
     evaluator->label_count = (uint32_t)skn_actor_option_int(actor, "labels");
     evaluator->is_prediction = skn_actor_option_bool(actor, "predicts");
     evaluator->softmax =
         strcmp(skn_actor_option_text(actor, "loss"), "softmax") == 0;
-    skn_data_t data = {
-        .normalize = skn_actor_option_text(actor, "normalize"),
-        .cache = skn_actor_option_text(actor, "cache"),
-        .features = (uint32_t)skn_actor_option_int(actor, "features"),
-        .labels = evaluator->label_count,
-    };
-    skn_status_t status = skn_data_open(
-        &data, skn_actor_option_text(actor, "train"), "train", &train, error);
+    skn_status_t status = skn_frequencies_open(&frequencies, actor, error);
     if (status != SKN_OK)
         return status;
-    const skn_dataset_info_t *info = skn_dataset_info(train);
     evaluator->inverse =
         malloc(evaluator->label_count * sizeof(*evaluator->inverse));
     if (evaluator->inverse)
-        skn_inverse_propensities(evaluator->inverse, info->label_frequency,
-                                 evaluator->label_count, info->point_count,
-                                 skn_actor_option_real(actor, "psp_a"),
-                                 skn_actor_option_real(actor, "psp_b"));
-    skn_dataset_close(&train);
+        skn_inverse_propensities(
+            evaluator->inverse, frequencies.label, evaluator->label_count,
+            frequencies.point_count, skn_actor_option_real(actor, "psp_a"),
+            skn_actor_option_real(actor, "psp_b"));
+    skn_frequencies_close(&frequencies);
     if (!evaluator->inverse)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for %u propensities",
                         evaluator->label_count);
@@ -409,6 +401,7 @@ static const skn_option_t options[] = {
       "number of input features of the model" },
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
       "number of labels of the model" },
+    SKN_TEXT_OPTIONS,
     { "psp_a", SKN_OPTION_REAL, "0.55", 0, 10, NULL, "propensity constant A" },
     { "psp_b", SKN_OPTION_REAL, "1.5", 0, 100, NULL, "propensity constant B" },
     { "predicts", SKN_OPTION_BOOL, "false", 0, 0, NULL,

@@ -7,6 +7,16 @@
 
 #include "skein/limits.h"
 
+skn_corpus_t
+skn_corpus_of(const skn_actor_t *actor)
+{
+    return (skn_corpus_t){
+        .tokenizer = skn_actor_option_text(actor, "tokenizer"),
+        .vocabulary = (uint32_t)skn_actor_option_int(actor, "vocabulary"),
+        .cache = skn_actor_option_text(actor, "cache"),
+    };
+}
+
 /* Not symmetric: training and test text must not be swapped. */
 uint64_t
 skn_corpus_hash(uint64_t before, const skn_tokens_t *tokens)

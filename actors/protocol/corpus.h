@@ -4,6 +4,7 @@
 #ifndef ACTORS_PROTOCOL_CORPUS_H
 #define ACTORS_PROTOCOL_CORPUS_H
 
+#include "actors/protocol/settings.h"
 #include "formats/tokens/sequences.h"
 
 typedef struct skn_corpus {
@@ -12,6 +13,19 @@ typedef struct skn_corpus {
     uint32_t vocabulary;   /* of "words": ids at most */
     const char *cache;     /* "auto", "none", or the stem of the token files */
 } skn_corpus_t;
+
+/* Options of a kind of actor that reads text, beside `cache`. Without `tokens`
+ * it reads a data set. */
+/* clang-format off */
+#define SKN_TEXT_OPTIONS                                                       \
+    { "tokens", SKN_OPTION_BOOL, "false", 0, 0, NULL,                          \
+      "the files are text, each token of which is a point" },                  \
+    SKN_OPTION_OF("tokenizer", "bytes", SKN_SETTING_TOKENIZER),                \
+    SKN_OPTION_OF("vocabulary", "32768", SKN_SETTING_VOCABULARY)
+/* clang-format on */
+
+/* The options of `actor`, which has SKN_TEXT_OPTIONS and `cache`. */
+skn_corpus_t skn_corpus_of(const skn_actor_t *actor);
 
 /* The same for text as skn_data_hash for data sets: a hash of the texts of a
  * run and of their tokenizer. */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "actors/samplers/options.h"
 
-#include "actors/protocol/data.h"
+#include "actors/protocol/frequencies.h"
 #include "kernels/draws.h"
 
 static uint32_t
@@ -46,20 +46,13 @@ skn_sampler_open(const skn_actor_t *actor, const skn_sampler_kind_t *kind,
 {
     const char *train = skn_actor_option_text(actor, "train");
     skn_sampler_options_t own = *options;
-    skn_dataset_t *dataset = NULL;
+    skn_frequencies_t frequencies = { 0 };
     if (kind->needs_frequency && train[0]) {
-        skn_data_t data = {
-            .normalize = skn_actor_option_text(actor, "normalize"),
-            .cache = skn_actor_option_text(actor, "cache"),
-            .features = option_u32(actor, "features"),
-            .labels = (uint32_t)own.labels,
-        };
-        if (skn_data_open(&data, train, "train", &dataset, error) != SKN_OK)
+        if (skn_frequencies_open(&frequencies, actor, error) != SKN_OK)
             return NULL;
-        own.frequency = skn_dataset_info(dataset)->label_frequency;
+        own.frequency = frequencies.label;
     }
     void *sampler = kind->open(&own, error);
-    if (dataset)
-        skn_dataset_close(&dataset);
+    skn_frequencies_close(&frequencies);
     return sampler;
 }

@@ -8,7 +8,7 @@
 #ifndef ACTORS_SAMPLERS_OPTIONS_H
 #define ACTORS_SAMPLERS_OPTIONS_H
 
-#include "actors/protocol/settings.h"
+#include "actors/protocol/corpus.h"
 #include "actors/samplers/sampler.h"
 #include "skein/actor.h"
 
@@ -39,7 +39,8 @@
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
       "path of that file's binary copy, auto or none" },                       \
     { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                  \
-      "number of that file's features; 0: as the file says" }
+      "number of that file's features; 0: as the file says" },                 \
+    SKN_TEXT_OPTIONS
 /* clang-format on */
 
 /* Reads the options. *kind is set to the kind of sampler. SKN_BAD_CONFIG. */

@@ -20,6 +20,9 @@ require(bool promise)
         __builtin_trap();
 }
 
+/* What was read, so that it is. */
+static volatile uint64_t reads;
+
 /* Reads every token and every document; the sanitizer watches. */
 static void
 tokens_require(const uint8_t *file)
@@ -45,7 +48,7 @@ tokens_require(const uint8_t *file)
         skn_tokenizer_read("fuzz", (const char *)file + layout.tokenizer_at,
                            (size_t)head->tokenizer_bytes, NULL);
     skn_tokenizer_destroy(&tokenizer);
-    require(sum == sum);
+    reads = sum;
 }
 
 int

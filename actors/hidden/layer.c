@@ -196,7 +196,7 @@ static skn_status_t
 advance(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         skn_error_t *error)
 {
-    if (flight->pieces == layer->work->pieces)
+    if (flight->pieces == layer->pieces)
         return update(actor, layer, flight, error);
     return layer->work->piece(actor, layer, flight, flight->pieces++, error);
 }
@@ -214,8 +214,8 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
         skn_layer_flight_t *last = next_update(layer);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
-        else if (last && (layer->work->pieces == 0 ||
-                          skn_turns_are_full(&layer->turns)))
+        else if (last &&
+                 (layer->pieces == 0 || skn_turns_are_full(&layer->turns)))
             status = advance(actor, layer, last, error);
         else
             break;

@@ -59,10 +59,7 @@ typedef struct skn_layer_work {
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_layer_flight_t *flight,
                            skn_error_t *error);
-    /* The row gradients of a batch are computed in so many pieces, by `piece`,
-     * while no message waits, or because there is no room for another batch;
-     * 0: at once, by `gradient`. */
-    uint32_t pieces;
+    /* Computes a piece of the batch's row gradients: of a layer with pieces. */
     skn_status_t (*piece)(skn_actor_t *actor, skn_layer_t *layer,
                           const skn_layer_flight_t *flight, uint32_t piece,
                           skn_error_t *error);
@@ -84,6 +81,10 @@ struct skn_layer {
     uint32_t flight_count, window_count;
     float *gradients; /* [flights][gradient_floats] */
     size_t gradient_floats;
+    /* The row gradients of a batch are computed in so many pieces, while no
+     * message waits or because there is no room for another batch; 0: at once,
+     * by work->gradient. Set by the kind. */
+    uint32_t pieces;
     const void **held; /* of all flights */
     size_t held_max;   /* parts of a gather from above */
     skn_layer_flight_t flight[SKN_ISSUED_MAX + 1];

@@ -34,6 +34,10 @@
 /* Llama's `initializer_range`: the deviation of the first weights. */
 #define SKN_DECODER_DEVIATION 0.02f
 
+/* Llama's rms_norm_eps and rope_theta. */
+#define SKN_DECODER_EPSILON 1e-5f
+#define SKN_DECODER_ROPE_BASE 10000.0f
+
 typedef struct skn_decoder_shape {
     uint32_t layers;  /* of the whole model, not of one stage */
     uint32_t width;   /* of the residual stream: hidden_size */

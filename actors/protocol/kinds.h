@@ -8,7 +8,7 @@
 /* clang-format off */
 /* K(name) of every built-in kind: skn_source, ... */
 #define SKN_BUILTIN_KINDS(K)                                                   \
-    K(source) K(reader) K(embedding) K(dense) K(output) K(combiner)            \
+    K(source) K(reader) K(embedding) K(dense) K(stage) K(output) K(combiner)   \
     K(updater) K(clipper) K(table_builder) K(evaluator) K(keeper) K(course)
 /* clang-format on */
 

@@ -70,6 +70,12 @@ weight_views(const skn_rows_t *rows, const skn_tensor_place_t *place,
     skn_dtype_t dtype = half ? SKN_DTYPE_BF16 : SKN_DTYPE_F32;
     uint64_t last_row = rows->row_count - 1;
     uint64_t last_column = rows->width - 1;
+    if (place->no_bias) {
+        view[0] = matrix_view(place, "weight", dtype, rows->at,
+                              rows->stride_bytes, rows->row_count, rows->width,
+                              place->global_rows, place->global_columns);
+        return 1;
+    }
     if (place->bias_row) {
         view[0] = matrix_view(place, "weight", dtype, rows->at,
                               rows->stride_bytes, last_row, rows->width,
@@ -95,7 +101,8 @@ skn_tensors_of(const skn_rows_t *rows, const skn_tensor_place_t *place,
     uint32_t count = weight_views(rows, place, view);
     /* Moments include the bias: one row, or one column, more. */
     uint64_t all_rows = place->global_rows + (place->bias_row ? 1 : 0);
-    uint64_t all_columns = place->global_columns + (place->bias_row ? 0 : 1);
+    uint64_t all_columns =
+        place->global_columns + (place->bias_row || place->no_bias ? 0 : 1);
     size_t stride = rows->moment_stride_bytes;
     unsigned char *part1 = (unsigned char *)skn_rows_moment(rows, 0, 1);
     unsigned char *part2 = (unsigned char *)skn_rows_moment(rows, 0, 2);

@@ -1,7 +1,7 @@
 /* tensors.h - describes a shard's rows as rectangles of the global tensors of a
  * checkpoint, with their addresses in memory.
  *
- *     LAYER.weight [rows][units below]   LAYER.bias [rows]
+ *     LAYER.weight [rows][units below]   LAYER.bias [rows], unless no_bias
  *     LAYER.m, LAYER.v, LAYER.step  (adam)
  *     LAYER.sum [rows][1], or of an embedding [rows][blocks of 8 columns]
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,6 +17,7 @@
 typedef struct skn_tensor_place {
     const char *layer; /* its name */
     bool bias_row;
+    bool no_bias;                         /* all of a row are weights */
     uint64_t global_rows, global_columns; /* of LAYER.weight */
     uint64_t row_first, column_first;
     uint32_t slice; /* bias_row: number of the column shard */

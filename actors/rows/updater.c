@@ -20,6 +20,7 @@
 #include "actors/protocol/settings.h"
 #include "actors/rows/accumulator.h"
 #include "actors/rows/block_ledger.h"
+#include "actors/rows/layout.h"
 #include "actors/rows/optimizer.h"
 #include "actors/rows/restore.h"
 #include "actors/rows/state_sender.h"
@@ -34,6 +35,7 @@
 typedef struct updater {
     skn_rows_t rows;
     skn_optimizer_t optimizer;
+    skn_layout_t layout;
     uint32_t row_first; /* global number of row 0 */
     skn_tensor_place_t place;
     bool has_copy, half; /* the shard has a copy, in bf16 */
@@ -149,6 +151,10 @@ static void
 step_row(updater_t *updater, uint32_t row, const float *gradient,
          skn_lease_t *lease, size_t k)
 {
+    skn_optimizer_t *optimizer = &updater->optimizer;
+    float deviation;
+    bool decays = !skn_layout_is_gain(&updater->layout, row, &deviation);
+    optimizer->adam.weight_decay = decays ? (float)optimizer->weight_decay : 0;
     skn_optimizer_step(&updater->optimizer, &updater->rows, row,
                        updater->row_first + row, gradient);
     if (updater->has_copy)
@@ -439,6 +445,13 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     skn_optimizer_init(optimizer);
 }
 
+static void
+fill(float *at, uint32_t count, float value)
+{
+    for (uint32_t k = 0; k < count; k++)
+        at[k] = value;
+}
+
 /* Draws the first weights: normally distributed, all biases equal; the same for
  * every layout. */
 static skn_status_t
@@ -448,26 +461,29 @@ draw_rows(const skn_actor_t *actor, const updater_t *updater,
     uint64_t key = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
                                 SKN_DRAW_WEIGHTS,
                                 (uint64_t)skn_actor_option_int(actor, "layer"));
-    float deviation = (float)skn_actor_option_real(actor, "init");
     float bias = (float)skn_actor_option_real(actor, "init_bias");
     const skn_kernels_t *kernels = updater->optimizer.kernels;
     const skn_rows_t *rows = &updater->rows;
     bool bias_row = updater->place.bias_row;
-    uint32_t columns = rows->width - (bias_row ? 0 : 1);
+    bool has_bias = !bias_row && !updater->place.no_bias;
+    uint32_t columns = rows->width - (has_bias ? 1 : 0);
     uint32_t count = rows->row_count - (bias_row ? 1 : 0);
     float *weight = skn_floats_new(rows->width, error);
     if (!weight)
         return SKN_NO_MEMORY;
     for (uint32_t row = 0; row < count; row++) {
-        kernels->normal(weight, columns, deviation, key,
-                        updater->row_first + row,
-                        (uint32_t)updater->place.column_first);
-        if (!bias_row)
+        float deviation;
+        if (skn_layout_is_gain(&updater->layout, row, &deviation))
+            fill(weight, columns, 1);
+        else
+            kernels->normal(weight, columns, deviation, key,
+                            updater->row_first + row,
+                            (uint32_t)updater->place.column_first);
+        if (has_bias)
             weight[columns] = bias;
         skn_rows_set(rows, kernels, row, weight);
     }
-    for (uint32_t k = 0; k < rows->width; k++)
-        weight[k] = bias;
+    fill(weight, rows->width, bias);
     if (bias_row)
         skn_rows_set(rows, kernels, count, weight);
     free(weight);
@@ -534,10 +550,13 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
     updater->optimizer.kernels = skn_kernels_pick(error);
     if (!updater->optimizer.kernels)
         return error->status;
+    skn_layout_open(&updater->layout, actor,
+                    (uint32_t)skn_actor_option_int(actor, "width"));
     updater->row_first = (uint32_t)skn_actor_option_int(actor, "row_first");
     updater->place = (skn_tensor_place_t){
         .layer = skn_actor_option_text(actor, "layer_name"),
         .bias_row = strcmp(skn_actor_option_text(actor, "bias"), "row") == 0,
+        .no_bias = strcmp(skn_actor_option_text(actor, "bias"), "none") == 0,
         .global_rows = (uint64_t)skn_actor_option_int(actor, "global_rows"),
         .global_columns =
             (uint64_t)skn_actor_option_int(actor, "global_columns"),
@@ -685,7 +704,7 @@ static const skn_option_t options[] = {
       "number of rows of the layer's weights, without the bias" },
     { "global_columns", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "number of columns of the layer's weights, without the bias" },
-    { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column",
+    { "bias", SKN_OPTION_CHOICE, "column", 0, 0, "row|column|none",
       "where the bias is: the last row (embedding) or the last column" },
     SKN_OPTION_OF("weights", "f32", SKN_SETTING_WEIGHTS),
     SKN_OPTION_OF("updates", "loan", SKN_SETTING_UPDATES),
@@ -708,7 +727,7 @@ static const skn_option_t options[] = {
       "cosine: number of batches of the run" },
     SKN_OPTION_OF("floor", "0", SKN_SETTING_FLOOR),
     SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
-    SKN_OPTION_OF("init", "0.05", SKN_SETTING_INIT_STD),
+    SKN_LAYOUT_OPTIONS,
     { "init_bias", SKN_OPTION_REAL, "0", -100, 100, NULL,
       "initial value of all biases" },
     SKN_OPTION_OF("huge_pages", "true", SKN_SETTING_HUGE_PAGES),

@@ -8,6 +8,7 @@
 
 #include "formats/folder/folder.h"
 #include "skein/limits.h"
+#include "actors/protocol/decoder.h"
 #include "topology/model/model_tables.h"
 #include "topology/model/reference.h"
 
@@ -208,6 +209,7 @@ static void put_section(json_t *json, const skn_section_t *section);
 static void
 put_layers(json_t *json)
 {
+    open_any(json);
     pair(json, "type", "array");
     pair_number(json, "minItems", 2);
     open_with(json, "items", '{');
@@ -217,6 +219,11 @@ put_layers(json_t *json)
     put_section(json, &skn_output_section);
     close_any(json);
     close_with(json, '}');
+    next_any(json);
+    pair(json, "type", "integer");
+    pair_number(json, "minimum", 1);
+    pair_number(json, "maximum", SKN_DECODER_LAYERS_MAX);
+    close_any(json);
 }
 
 static void

@@ -64,6 +64,9 @@ typedef enum skn_schedule_kind {
 typedef enum skn_link_coding {
     SKN_LINK_CODINGS(SKN_CHOICE_ENUM)
 } skn_link_coding_t;
+typedef enum skn_model_kind {
+    SKN_MODEL_KINDS(SKN_CHOICE_ENUM)
+} skn_model_kind_t;
 typedef enum skn_recovery {
     SKN_RECOVERIES(SKN_CHOICE_ENUM)
 } skn_recovery_t;
@@ -98,7 +101,9 @@ typedef struct skn_model_sampler {
 
 /* One item of `model.layers`. Members for the other sort of layer have their
  * defaults. Layer 0 is the embedding of the sparse input, the last one the
- * output; those between are dense. */
+ * output; those between are dense. A decoder is three of them: the embedding of
+ * its tokens, its own layers as one, whose shards are the stages, and the
+ * head. */
 typedef struct skn_model_layer {
     SKN_LAYER_NAME_KEY(SKN_KEY_MEMBER)
     bool output; /* the last layer, and no other */
@@ -107,6 +112,14 @@ typedef struct skn_model_layer {
     SKN_OUTPUT_KEYS(SKN_KEY_MEMBER)
     skn_model_sampler_t sampler; /* of the output layer */
 } skn_model_layer_t;
+
+/* `model:` of kind decoder. */
+typedef struct skn_model_decoder {
+    SKN_DECODER_KEYS(SKN_KEY_MEMBER)
+    int64_t layers;         /* `layers` as a number */
+    skn_model_layer_t head; /* as it was read; the plan resolves the model's
+                             * last layer */
+} skn_model_decoder_t;
 
 typedef struct skn_model_optimizer {
     SKN_OPTIMIZER_KEYS(SKN_KEY_MEMBER)
@@ -183,6 +196,7 @@ typedef struct skn_model {
     size_t plugin_count;
     const skn_model_layer_t *layers; /* at least two */
     size_t layer_count;
+    skn_model_decoder_t decoder;
     skn_model_train_t train;
     skn_model_checkpoint_t checkpoint;
     skn_model_resources_t resources;
@@ -194,6 +208,17 @@ typedef struct skn_model {
     skn_model_place_t offload_place; /* of train.optimizer.offload_path or
                                       * offload, or the nearest place */
 } skn_model_t;
+
+static inline bool
+skn_model_is_decoder(const skn_model_t *model)
+{
+    return model->decoder.kind == SKN_MODEL_DECODER;
+}
+/* The decoder's own layers among model->layers. */
+#define SKN_DECODER_LAYER 1u
+
+/* The shape of a decoder whose `inner` is known. */
+skn_decoder_shape_t skn_model_shape(const skn_model_t *model);
 
 struct skn_document;
 struct skn_problems;

@@ -208,6 +208,49 @@ read_layer(reader_t *reader, const skn_node_t *node, skn_model_layer_t *layer,
     }
 }
 
+/* `layers: 6` of a decoder. */
+static void
+read_depth(reader_t *reader, const skn_node_t *node)
+{
+    uint64_t layers = 0;
+    char found[64];
+    if (node->type != SKN_NODE_SCALAR || node->quoted ||
+        !skn_value_unsigned(node->text, &layers) || layers < 1 ||
+        layers > SKN_DECODER_LAYERS_MAX)
+        (void)skn_problems_add(
+            reader->problems, node->mark,
+            "'layers' of a decoder must be a number in 1..%u, found %s",
+            SKN_DECODER_LAYERS_MAX,
+            skn_node_describe(node, found, sizeof(found)));
+    reader->owned->model.decoder.layers = (int64_t)layers;
+}
+
+void
+skn_reader_decoder(reader_t *reader)
+{
+    skn_model_t *model = &reader->owned->model;
+    const skn_model_decoder_t *decoder = &model->decoder;
+    static const char *const names[] = { "embedding", "decoder", "head" };
+    skn_model_layer_t *layers = skn_reader_reserve(reader, 3 * sizeof(*layers));
+    if (!layers)
+        return;
+    for (size_t k = 0; k < 3; k++) {
+        skn_section_defaults(&skn_output_section, &layers[k]);
+        skn_section_defaults(&skn_hidden_section, &layers[k]);
+        if (k == 2)
+            layers[k] = decoder->head;
+        layers[k].name = names[k];
+        layers[k].output = k == 2;
+        layers[k].init_std = decoder->head.init_std;
+        layers[k].units = decoder->width;
+        layers[k].dropout = 0;
+    }
+    layers[0].shards = 1;
+    layers[SKN_DECODER_LAYER].shards = decoder->stages;
+    model->layers = layers;
+    model->layer_count = 3;
+}
+
 void
 skn_reader_layers(reader_t *reader, const skn_node_t *node, skn_mark_t place)
 {
@@ -219,6 +262,10 @@ skn_reader_layers(reader_t *reader, const skn_node_t *node, skn_mark_t place)
         (void)skn_problems_add(reader->problems, node ? node->mark : place,
                                "'layers' of model is missing");
         (void)skn_problems_hint(reader->problems, "%s", hint);
+        return;
+    }
+    if (skn_model_is_decoder(model)) {
+        read_depth(reader, node);
         return;
     }
     if (!is_list(reader, node, "'layers' of model", "layers"))

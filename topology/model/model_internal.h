@@ -53,5 +53,7 @@ void skn_reader_cores(reader_t *reader, const skn_node_t *node,
 void skn_reader_layers(reader_t *reader, const skn_node_t *node,
                        skn_mark_t place);
 void skn_reader_nodes(reader_t *reader, const skn_node_t *node);
+/* After all sections: makes the layers of a decoder. */
+void skn_reader_decoder(reader_t *reader);
 
 #endif

@@ -15,6 +15,7 @@
 #ifndef TOPOLOGY_MODEL_MODEL_KEYS_H
 #define TOPOLOGY_MODEL_MODEL_KEYS_H
 
+#include "actors/protocol/decoder.h"
 #include "actors/protocol/settings.h"
 #include "skein/limits.h"
 
@@ -55,6 +56,7 @@
     C(LINK_CODING_BF16, bf16)                                                  \
     C(LINK_CODING_INT8, int8)                                                  \
     C(LINK_CODING_INT4, int4)
+#define SKN_MODEL_KINDS(C) C(MODEL_LAYERS, layers) C(MODEL_DECODER, decoder)
 #define SKN_RECOVERIES(C)                                                      \
     C(RECOVERY_ROLLBACK, rollback) C(RECOVERY_PARTIAL, partial)
 
@@ -62,7 +64,8 @@
 
 #define SKN_DATA_KEYS(O)                                                       \
     O(skn_model_data_t, const char *, train, "train", PATH, NULL, 0, 0, NULL,  \
-      "training points: XMC text, plain or compressed (.gz, .zst)")            \
+      "training points: XMC text, plain or compressed (.gz, .zst); for a "     \
+      "decoder: text, a file or a folder")                                     \
     O(skn_model_data_t, const char *, test, "test", PATH, "", 0, 0, NULL,      \
       "test points, for evaluation only; empty: none")                         \
     SKN_KEY(O, skn_model_data_t, skn_normalize_t, normalize, "normalize",      \
@@ -84,7 +87,15 @@
       SKN_UNIT_MAX, NULL, "labels of the model, likewise")                     \
     O(skn_model_data_t, const char *, labels, "labels", PATH, "", 0, 0, NULL,  \
       "names of the labels, one a line, plain or compressed, for predictions " \
-      "alone: the run folder gets a copy; empty: none")
+      "alone: the run folder gets a copy; empty: none")                        \
+    O(skn_model_data_t, const char *, tokenizer, "tokenizer", PATH, "bytes",   \
+      0, 0, "bytes|words",                                                     \
+      "decoder: the tokens of text: its bytes; its most frequent words, and "  \
+      "bytes for the rest; or those of the tokenizer in this file")            \
+    SKN_KEY(O, skn_model_data_t, int64_t, vocabulary, "vocabulary", "32768",   \
+            SKN_SETTING_VOCABULARY)                                            \
+    SKN_KEY(O, skn_model_data_t, int64_t, context, "context", "256",           \
+            SKN_SETTING_CONTEXT)
 
 /* --- model.layers --------------------------------------------------------- */
 
@@ -144,6 +155,32 @@
                  "uniform_rows", "auto", "", SKN_SETTING_UNIFORM_ROWS)         \
     SKN_KEY(O, skn_model_sampler_t, double, weight_cap, "weight_cap", "0",     \
             SKN_SETTING_WEIGHT_CAP)
+
+/* --- model of kind decoder ------------------------------------------------ */
+
+#define SKN_DECODER_KEYS(O)                                                    \
+    O(skn_model_decoder_t, skn_model_kind_t, kind, "kind", CHOICE, "layers",   \
+      0, 0, SKN_CHOICES(SKN_MODEL_KINDS),                                      \
+      "layers: a list of layers over sparse features; decoder: a "             \
+      "transformer over text, of which 'layers' is the number of layers")      \
+    O(skn_model_decoder_t, int64_t, width, "width", INT, "256", 16,            \
+      SKN_HIDDEN_MAX, NULL, "decoder: width of the residual stream")           \
+    O(skn_model_decoder_t, int64_t, heads, "heads", INT, "8", 1,               \
+      SKN_HIDDEN_MAX, NULL, "decoder: heads of attention")                     \
+    O(skn_model_decoder_t, int64_t, inner, "inner", INT, "auto", 1,            \
+      SKN_HIDDEN_MAX, "auto",                                                  \
+      "decoder: units of a feed-forward network; auto: 8/3 of the width")      \
+    O(skn_model_decoder_t, int64_t, stages, "stages", INT, "auto", 1,          \
+      SKN_SHARD_MAX, "auto",                                                   \
+      "decoder: actors that its layers are divided over, one after the "       \
+      "other; auto: by the cores")
+
+#define SKN_HEAD_KEYS(O)                                                       \
+    SKN_OUTPUT_KEYS(O)                                                         \
+    O(skn_model_layer_t, int64_t, shards, "shards", INT, "auto", 1,            \
+      SKN_SHARD_MAX, "auto", "actors that it is split over; auto: 1")          \
+    SKN_KEY(O, skn_model_layer_t, double, init_std, "init_std", "0.02",        \
+            SKN_SETTING_INIT_STD)
 
 /* --- train ---------------------------------------------------------------- */
 
@@ -211,6 +248,18 @@
       "epochs is auto, too; otherwise 0")                                      \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, batch_rows, "batch_rows",      \
                  "auto", "", SKN_SETTING_BATCH_ROWS)                           \
+    O(skn_model_train_t, int64_t, batch_tokens, "batch_tokens", INT, "auto",   \
+      1, SKN_COUNT_MAX, "auto", "decoder: tokens of a step; auto: 16,384")     \
+    O(skn_model_train_t, int64_t, micro_tokens, "micro_tokens", INT, "auto",   \
+      1, SKN_BATCH_ROWS_MAX, "auto",                                           \
+      "decoder: tokens of a micro-batch, several of which make a step; auto: " \
+      "2,048")                                                                 \
+    O(skn_model_train_t, int64_t, steps, "steps", INT, "0", 0, SKN_COUNT_MAX,  \
+      NULL, "decoder: stop after this many steps; 0: after the epochs")        \
+    O(skn_model_train_t, double, clip_norm, "clip_norm", REAL, "auto", 0, 1e9, \
+      "auto",                                                                  \
+      "decoder: greatest norm of a step's gradient over all layers; a "        \
+      "greater one is scaled down to it; 0: no limit; auto: 1")                \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, epochs, "epochs", "auto", "",  \
                  SKN_SETTING_EPOCHS)                                           \
     SKN_KEY(O, skn_model_train_t, int64_t, max_batches, "max_batches", "0",    \

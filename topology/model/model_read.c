@@ -202,9 +202,13 @@ read_file(reader_t *reader)
     model->name = keep_name(reader, model->source);
     skn_reader_section(reader, root, &skn_model_section, "the model file", NULL,
                        model, root->mark);
+    if (skn_model_is_decoder(model) && !reader->model_refused)
+        skn_reader_decoder(reader);
     keep_place(reader, root);
     /* Rules on values that were refused would report false problems. */
-    if (!reader->model_refused)
+    if (!reader->model_refused && !reader->train_refused)
+        skn_rules_decoder(model, root, reader->problems);
+    if (!reader->model_refused && !skn_model_is_decoder(model))
         skn_rules_layers(model,
                          skn_node_get(skn_node_get(root, "model"), "layers"),
                          reader->problems);

@@ -343,13 +343,16 @@ skn_rules_both(const skn_model_t *model, const skn_node_t *root,
     const skn_model_layer_t *output = &model->layers[model->layer_count - 1];
     const skn_node_t *layers =
         skn_node_get(skn_node_get(root, "model"), "layers");
+    const skn_node_t *place =
+        skn_model_is_decoder(model)
+            ? skn_node_get(skn_node_get(root, "model"), "head")
+            : layers->last;
     skn_optimizer_kind_t kind = model->train.optimizer.kind;
     if (output->weights == SKN_WEIGHTS_BF16 &&
         model->train.updates == SKN_UPDATES_LOAN &&
         (kind == SKN_OPTIMIZER_ADAM ||
          (kind == SKN_OPTIMIZER_AUTO && model->train.optimizer.rate >= 0))) {
-        (void)skn_problems_add(problems,
-                               skn_rules_mark(layers->last, "weights"),
+        (void)skn_problems_add(problems, skn_rules_mark(place, "weights"),
                                "weights in bf16 lose the small steps of "
                                "'adam'");
         (void)skn_problems_hint(problems, "set 'updates: copy' in 'train', "

@@ -30,7 +30,14 @@ void skn_rules_coordinator(const skn_model_t *model, const skn_node_t *root,
 void skn_rules_links(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);
 
+/* Rules of a decoder, and keys that are for another kind of model. */
+void skn_rules_decoder(const skn_model_t *model, const skn_node_t *root,
+                       skn_problems_t *problems);
+
 struct skn_section;
+/* Whether the key is for models of this kind. */
+bool skn_rules_concern(const skn_model_t *model,
+                       const struct skn_section *section, const char *key);
 /* Whether `key` of the section has a meaning given the other values of the
  * section's struct at `base`: `tables` has one for simhash, not for uniform. */
 bool skn_rules_mean(const struct skn_section *section, const char *key,

@@ -34,7 +34,6 @@ _Static_assert(SKN_NORMALIZE_L2 == 0 && SKN_NORMALIZE_NONE == 1,
     static const skn_slot_t name##_slots[] = { FIELDS(SLOT){ SKN_SLOT_NONE,    \
                                                              0 } };
 
-static const skn_option_t no_options[] = { NO_OPTION };
 static const skn_slot_t no_slots[] = { { SKN_SLOT_NONE, 0 } };
 static const skn_part_t no_parts[] = { NO_PART };
 
@@ -77,14 +76,23 @@ const skn_section_t skn_output_section = { "model.layers.output",
                                            "The last layer: one row per label.",
                                            output_options, output_slots,
                                            output_parts };
+TABLES(head, SKN_HEAD_KEYS)
+const skn_section_t skn_head_section = {
+    "model.head", "The output layer of a decoder: one row per token.",
+    head_options, head_slots, output_parts
+};
+TABLES(decoder, SKN_DECODER_KEYS)
 static const skn_part_t model_parts[] = {
     { "layers", SKN_FORM_LAYERS, 0, NULL,
-      "the layers, from the input to the labels; each has a name of its own" },
+      "the layers, from the input to the labels; each has a name of its own; "
+      "of a decoder: their number" },
+    { "head", SKN_FORM_MAPPING, offsetof(skn_model_decoder_t, head),
+      &skn_head_section, "the output layer of a decoder" },
     NO_PART
 };
 static const skn_section_t model_section = {
-    "model", "The network: hidden layers, then the output layer.", no_options,
-    no_slots, model_parts
+    "model", "The network: hidden layers, then the output layer.",
+    decoder_options, decoder_slots, model_parts
 };
 
 /* --- train --------------------------------------------------------------- */
@@ -217,7 +225,8 @@ static const skn_part_t file_parts[] = {
       "what to learn from" },
     { "plugins", SKN_FORM_PATHS, 0, NULL,
       "shared libraries that provide further kinds of actors" },
-    { "model", SKN_FORM_MAPPING, 0, &model_section, "the network" },
+    { "model", SKN_FORM_MAPPING, offsetof(skn_model_t, decoder), &model_section,
+      "the network" },
     { "train", SKN_FORM_MAPPING, offsetof(skn_model_t, train), &train_section,
       "how it is trained" },
     { "checkpoint", SKN_FORM_MAPPING, offsetof(skn_model_t, checkpoint),

@@ -68,6 +68,8 @@ extern const skn_section_t skn_model_section;
 /* The two sorts of layer; their struct is skn_model_layer_t. */
 extern const skn_section_t skn_hidden_section;
 extern const skn_section_t skn_output_section;
+/* The output layer of a decoder; the same struct. */
+extern const skn_section_t skn_head_section;
 /* `sampler`; its struct is skn_model_sampler_t. */
 extern const skn_section_t skn_sampler_section;
 

@@ -53,6 +53,13 @@ static void write_section(writer_t *writer, skn_node_t *parent,
 static void
 write_layers(writer_t *writer, skn_node_t *parent, const char *key)
 {
+    char text[SKN_VALUE_TEXT_BYTES];
+    if (skn_model_is_decoder(writer->model)) {
+        (void)snprintf(text, sizeof(text), "%" PRId64,
+                       writer->model->decoder.layers);
+        (void)append(writer, parent, SKN_NODE_SCALAR, key, text, false);
+        return;
+    }
     skn_node_t *list = append(writer, parent, SKN_NODE_LIST, key, NULL, false);
     for (size_t k = 0; k < writer->model->layer_count; k++) {
         const skn_model_layer_t *layer = &writer->model->layers[k];
@@ -107,13 +114,19 @@ static void
 write_part(writer_t *writer, skn_node_t *parent, const skn_part_t *part,
            const void *base)
 {
+    const skn_model_t *model = writer->model;
+    if (part->section == &skn_head_section && !skn_model_is_decoder(model))
+        return;
     size_t end = enter(writer, part->name);
     switch (part->form) {
     case SKN_FORM_MAPPING:
         write_section(
             writer,
             append(writer, parent, SKN_NODE_MAPPING, part->name, NULL, false),
-            part->section, (const char *)base + part->offset);
+            part->section,
+            part->section == &skn_head_section
+                ? (const void *)&model->layers[model->layer_count - 1]
+                : (const char *)base + part->offset);
         break;
     case SKN_FORM_LAYERS:
         write_layers(writer, parent, part->name);
@@ -152,9 +165,12 @@ add_reason(writer_t *writer, const char *name, const char *value,
 /* Whether the reader would refuse the value as one without effect: a plan
  * decides every value, also those. */
 static bool
-is_refused(const skn_section_t *section, size_t k, const void *base)
+is_refused(const skn_model_t *model, const skn_section_t *section, size_t k,
+           const void *base)
 {
     const skn_option_t *option = &section->options[k];
+    if (!skn_rules_concern(model, section, option->name))
+        return true;
     return section->slots[k].kind != SKN_SLOT_NONE &&
            !skn_slot_is_default(option, section->slots[k], base) &&
            !skn_rules_mean(section, option->name, base);
@@ -169,7 +185,7 @@ write_section(writer_t *writer, skn_node_t *parent,
         const skn_option_t *option = &section->options[k];
         skn_slot_t slot = section->slots[k];
         bool is_text = slot.kind == SKN_SLOT_TEXT || slot.kind == SKN_SLOT_PATH;
-        if (is_refused(section, k, base))
+        if (is_refused(writer->model, section, k, base))
             continue;
         const char *value =
             slot.kind == SKN_SLOT_NONE

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "skein/limits.h"
+#include "topology/model/model_rules.h"
 #include "topology/model/model_tables.h"
 
 /* "model.layers.<name>.sampler" */
@@ -33,13 +34,14 @@ is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
 }
 
 static void
-write_section(FILE *file, const char *path, const skn_section_t *section,
-              const void *base)
+write_section(FILE *file, const skn_model_t *model, const char *path,
+              const skn_section_t *section, const void *base)
 {
     char text[SKN_VALUE_TEXT_BYTES], inner[SETTING_PATH_BYTES];
     for (size_t k = 0; section->options[k].name; k++) {
         const skn_option_t *option = &section->options[k];
-        if (!is_own(path, option, section->slots[k]))
+        if (!is_own(path, option, section->slots[k]) &&
+            skn_rules_concern(model, section, option->name))
             (void)fprintf(file, "%s.%s %s\n", path, option->name,
                           skn_slot_text(option, section->slots[k], base, text,
                                         sizeof(text)));
@@ -47,17 +49,18 @@ write_section(FILE *file, const char *path, const skn_section_t *section,
     for (const skn_part_t *part = section->parts; part->name; part++) {
         (void)snprintf(inner, sizeof(inner), "%s.%s", path, part->name);
         if (part->form == SKN_FORM_MAPPING)
-            write_section(file, inner, part->section,
+            write_section(file, model, inner, part->section,
                           (const char *)base + part->offset);
     }
 }
 
 static void
-write_layer(FILE *file, const skn_model_layer_t *layer)
+write_layer(FILE *file, const skn_model_t *model,
+            const skn_model_layer_t *layer)
 {
     char path[SETTING_PATH_BYTES];
     (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
-    write_section(file, path,
+    write_section(file, model, path,
                   layer->output ? &skn_output_section : &skn_hidden_section,
                   layer);
 }
@@ -68,7 +71,7 @@ write_part(FILE *file, const char *name, const skn_model_t *model)
 {
     for (const skn_part_t *part = skn_model_section.parts; part->name; part++)
         if (strcmp(part->name, name) == 0)
-            write_section(file, name, part->section,
+            write_section(file, model, name, part->section,
                           (const char *)model + part->offset);
 }
 
@@ -90,7 +93,11 @@ write_all(FILE *file, const skn_model_t *model)
         (void)fprintf(file, "%s%.64s", k > 0 ? "," : "", model->layers[k].name);
     (void)fputc('\n', file);
     for (size_t k = 0; k < model->layer_count; k++)
-        write_layer(file, &model->layers[k]);
+        write_layer(file, model, &model->layers[k]);
+    if (skn_model_is_decoder(model))
+        (void)fprintf(file, "model.kind decoder\nmodel.depth %lld\n",
+                      (long long)model->decoder.layers);
+    write_part(file, "model", model);
     write_part(file, "train", model);
     write_part(file, "data", model);
     (void)fprintf(file, "data.test %s\n",

@@ -46,6 +46,8 @@ typedef struct skn_plan {
     skn_plan_data_t data;
     uint32_t units; /* processing units used, of all nodes together */
     uint64_t batches_per_epoch, total_batches;
+    uint32_t accumulate; /* batches of a step: micro-batches of a decoder */
+    uint32_t flights;    /* decoder: micro-batches in flight */
     uint64_t parameters;
     uint64_t memory_bytes;  /* that the actors will hold, estimated */
     uint64_t offload_bytes; /* that they will keep in files */

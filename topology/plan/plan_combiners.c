@@ -54,6 +54,7 @@ skn_plan_combines(const skn_plan_t *plan, size_t layer, uint32_t node)
 {
     uint32_t first;
     return layer > 0 && plan->node_count > 1 &&
+           !skn_plan_is_stages(plan, layer) &&
            skn_plan_crosses(plan, layer - 1) &&
            shards_on(plan, layer, node, &first) > 1;
 }
@@ -94,6 +95,8 @@ uint32_t
 skn_plan_leaves(const skn_plan_t *plan, size_t layer)
 {
     uint64_t units = skn_plan_outputs(plan, layer);
+    if (skn_plan_is_stages(plan, layer))
+        return 1; /* the stage above sends the whole gradient */
     if (!is_fixed(plan))
         return skn_plan_senders(plan, layer);
     return plan->model->layers[layer].output ? (uint32_t)skn_block_count(units)

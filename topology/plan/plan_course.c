@@ -6,11 +6,22 @@
 /* The first node leads. */
 static const skn_plan_seat_t lead = { .node = 0, .core = SKN_CORE_FLOAT };
 
+static void
+set_text(wire_t *wire)
+{
+    const skn_model_data_t *data = &wire->model->data;
+    skn_wire_text(wire, "tokens", "true");
+    skn_wire_text(wire, "tokenizer", data->tokenizer);
+    skn_wire_int(wire, "vocabulary", (uint64_t)data->vocabulary);
+}
+
 void
 skn_wire_training_file(wire_t *wire)
 {
     const skn_model_data_t *data = &wire->model->data;
     skn_wire_text(wire, "train", data->train);
+    if (skn_model_is_decoder(wire->model))
+        set_text(wire);
     skn_wire_text(wire, "normalize",
                   data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
     skn_wire_text(wire, "cache", data->cache);
@@ -27,6 +38,9 @@ skn_wire_data(wire_t *wire)
         skn_wire_text(wire, "questions", "true");
     skn_wire_int(wire, "labels", wire->plan->data.labels);
     skn_wire_int(wire, "batch_rows", (uint64_t)model->train.batch_rows);
+    skn_wire_int(wire, "accumulate", wire->plan->accumulate);
+    if (skn_model_is_decoder(model))
+        skn_wire_int(wire, "context", (uint64_t)model->data.context);
     skn_wire_int(wire, "seed", (uint64_t)model->train.seed);
     skn_wire_real(wire, "validate", model->train.validate);
     skn_wire_int(wire, "test_rows", (uint64_t)model->train.evaluate.rows);
@@ -67,10 +81,11 @@ add_course(wire_t *wire)
     skn_wire_int(wire, "nodes",
                  model->node_count > 1 ? (uint64_t)model->node_count : 1);
     skn_wire_int(wire, "max_batches", (uint64_t)model->train.max_batches);
-    skn_wire_int(wire, "every_batches",
-                 model->checkpoint.every_batches > 0
-                     ? (uint64_t)model->checkpoint.every_batches
-                     : 0);
+    uint64_t step = plan->accumulate; /* checkpoints are between steps */
+    uint64_t every = model->checkpoint.every_batches > 0
+                         ? (uint64_t)model->checkpoint.every_batches
+                         : 0;
+    skn_wire_int(wire, "every_batches", (every + step - 1) / step * step);
     skn_wire_int(wire, "every_epochs",
                  (uint64_t)model->checkpoint.every_epochs);
     skn_wire_int(wire, "evaluate_every",

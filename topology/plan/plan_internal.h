@@ -58,6 +58,23 @@ uint64_t skn_plan_outputs(const skn_plan_t *plan, size_t layer);
 /* First unit or row of a shard; for shard S, the end of the last. */
 uint64_t skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard);
 
+/* Whether a layer is the decoder's own, whose shards are stages. */
+static inline bool
+skn_plan_is_stages(const skn_plan_t *plan, size_t layer)
+{
+    return skn_model_is_decoder(plan->model) && layer == SKN_DECODER_LAYER;
+}
+/* plan_decoder.c: reads the text of a decoder's training. */
+skn_status_t skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
+                                skn_error_t *error);
+/* Resolves every auto of a decoder, and counts its batches. */
+void skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model);
+/* Weights of a layer of a decoder. */
+uint64_t skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer);
+/* Bytes that a stage of `layers` layers keeps of the micro-batches in
+ * flight. */
+uint64_t skn_plan_stage_bytes(const skn_plan_t *plan, uint64_t layers);
+
 /* The node and core of a shard, its updater and its table builder. */
 typedef struct skn_plan_seat {
     uint32_t node;
@@ -143,6 +160,11 @@ void skn_wire_reader_pipes(wire_t *wire);
 void skn_wire_course(wire_t *wire);
 /* plan_layers.c: shards, updaters, table builders. */
 void skn_wire_layers(wire_t *wire);
+/* plan_decoder_wire.c: the clipper, and its pipes; the pipes between the layers
+ * of a decoder. */
+void skn_wire_clipper(wire_t *wire);
+void skn_wire_clipper_pipes(wire_t *wire);
+void skn_wire_stage_pipes(wire_t *wire);
 /* plan_combiners.c */
 void skn_wire_combiners(wire_t *wire);
 /* The senders of the parts of a layer's shards, for a pipe's end; in
@@ -152,7 +174,9 @@ const char *const *skn_wire_senders(wire_t *wire, uint32_t layer);
  * messages a batch. */
 void skn_wire_combiner_pipes(wire_t *wire, uint32_t layer, const char *message,
                              uint32_t messages);
-/* plan_pipes.c */
+/* plan_pipes.c; and the coding of activations and their gradients between
+ * nodes, or NULL. */
 void skn_wire_pipes(wire_t *wire);
+const char *skn_wire_coding(const wire_t *wire);
 
 #endif

@@ -7,6 +7,7 @@
 #include "actors/protocol/block.h"
 #include "topology/plan/plan_internal.h"
 #include "topology/config/values.h"
+#include "topology/plan/traits.h"
 
 #define LAYER_NAME_BYTES 96
 
@@ -34,15 +35,19 @@ leaves_above(const wire_t *wire, uint32_t layer)
 
 /* SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS, SKN_COPY_OPTIONS. */
 static void
-set_shared(wire_t *wire, uint32_t layer, double dropout)
+set_shared(wire_t *wire, uint32_t layer, double dropout, uint32_t leaves)
 {
     const skn_model_train_t *train = &wire->model->train;
     skn_wire_int(wire, "layer", layer);
     skn_wire_int(wire, "batch_rows", (uint64_t)train->batch_rows);
     skn_wire_real(wire, "dropout", dropout);
-    skn_wire_int(wire, "leaves", leaves_above(wire, layer));
+    skn_wire_int(wire, "leaves", leaves);
     skn_wire_int(wire, "seed", (uint64_t)train->seed);
     skn_wire_int(wire, "window", (uint64_t)train->window);
+    if (skn_model_is_decoder(wire->model)) {
+        skn_wire_int(wire, "accumulate", wire->plan->accumulate);
+        skn_wire_int(wire, "flights", wire->plan->flights);
+    }
     skn_wire_text(wire, "order", order_words[train->order]);
     skn_wire_text(wire, "updates", update_words[train->updates]);
     skn_wire_text(wire, "huge_pages",
@@ -92,6 +97,64 @@ first_bias(const wire_t *wire, const skn_model_layer_t *layer)
     return log(share / (1 - share));
 }
 
+/* Weights of rows that are stepped in vain, at most, so that an embedding is
+ * that of a dense Adam: a thousandth of a step of the usual size. */
+#define EVERY_ROW_MAX SKN_EXACT_LABELS_MAX
+
+/* How the updater of a decoder's layer makes its steps. */
+static void
+set_steps(wire_t *wire, const layer_place_t *place)
+{
+    const skn_plan_t *plan = wire->plan;
+    const skn_decoder_shape_t shape = skn_model_shape(wire->model);
+    bool stages = skn_plan_is_stages(plan, place->layer);
+    skn_wire_int(wire, "accumulate", plan->accumulate);
+    if (wire->model->train.clip_norm > 0)
+        skn_wire_text(wire, "clips", "true");
+    if (place->layer == 0 && plan->data.features <= EVERY_ROW_MAX)
+        skn_wire_text(wire, "every_row", "true");
+    if (wire->model->layers[place->layer].output)
+        skn_wire_int(wire, "norm_rows", skn_block_rows(place->global_rows));
+    else
+        skn_wire_int(wire, "norm_rows",
+                     stages ? skn_decoder_layer_rows(&shape) : place->rows);
+    if (!stages)
+        return;
+    skn_wire_int(wire, "decoder_layers", shape.layers);
+    skn_wire_int(wire, "stage_layers",
+                 place->rows / skn_decoder_layer_rows(&shape));
+    skn_wire_int(wire, "inner", shape.inner);
+}
+
+/* The optimizer of an updater, and how the rate changes. */
+static void
+set_optimizer(wire_t *wire, const layer_place_t *place)
+{
+    const skn_model_train_t *train = &wire->model->train;
+    skn_wire_text(wire, "optimizer", optimizer_words[train->optimizer.kind]);
+    skn_wire_real(wire, "rate", train->optimizer.rate);
+    skn_wire_real(wire, "beta1", train->optimizer.beta1);
+    skn_wire_real(wire, "beta2", train->optimizer.beta2);
+    skn_wire_real(wire, "epsilon", train->optimizer.epsilon);
+    /* The rows of an embedding do not decay in a decoder: most of them are
+     * rare, and would vanish. */
+    skn_wire_real(wire, "weight_decay",
+                  skn_model_is_decoder(wire->model) && place->layer == 0
+                      ? 0
+                      : train->optimizer.weight_decay);
+    skn_wire_text(wire, "schedule", schedule_words[train->schedule.kind]);
+    skn_wire_int(wire, "warmup_batches",
+                 train->schedule.warmup_batches > 0
+                     ? (uint64_t)train->schedule.warmup_batches
+                     : 0);
+    skn_wire_int(wire, "total_batches",
+                 wire->plan->total_batches / wire->plan->accumulate);
+    if (skn_model_is_decoder(wire->model))
+        set_steps(wire, place);
+    skn_wire_real(wire, "floor", train->schedule.floor);
+    skn_wire_int(wire, "seed", (uint64_t)train->seed);
+}
+
 static void
 add_updater(wire_t *wire, const layer_place_t *place)
 {
@@ -110,24 +173,14 @@ add_updater(wire_t *wire, const layer_place_t *place)
     skn_wire_int(wire, "width", place->width);
     skn_wire_int(wire, "global_rows", place->global_rows);
     skn_wire_int(wire, "global_columns", place->global_columns);
-    skn_wire_text(wire, "bias", place->bias_row ? "row" : "column");
+    skn_wire_text(wire, "bias",
+                  skn_plan_is_stages(wire->plan, place->layer) ? "none"
+                  : place->bias_row                            ? "row"
+                                                               : "column");
     skn_wire_text(wire, "weights",
                   layer->output ? weight_words[layer->weights] : "f32");
     skn_wire_text(wire, "updates", update_words[train->updates]);
-    skn_wire_text(wire, "optimizer", optimizer_words[train->optimizer.kind]);
-    skn_wire_real(wire, "rate", train->optimizer.rate);
-    skn_wire_real(wire, "beta1", train->optimizer.beta1);
-    skn_wire_real(wire, "beta2", train->optimizer.beta2);
-    skn_wire_real(wire, "epsilon", train->optimizer.epsilon);
-    skn_wire_real(wire, "weight_decay", train->optimizer.weight_decay);
-    skn_wire_text(wire, "schedule", schedule_words[train->schedule.kind]);
-    skn_wire_int(wire, "warmup_batches",
-                 train->schedule.warmup_batches > 0
-                     ? (uint64_t)train->schedule.warmup_batches
-                     : 0);
-    skn_wire_int(wire, "total_batches", wire->plan->total_batches);
-    skn_wire_real(wire, "floor", train->schedule.floor);
-    skn_wire_int(wire, "seed", (uint64_t)train->seed);
+    set_optimizer(wire, place);
     skn_wire_real(wire, "init", layer->init_std);
     skn_wire_real(wire, "init_bias", first_bias(wire, layer));
     skn_wire_text(wire, "huge_pages",
@@ -138,9 +191,12 @@ add_updater(wire_t *wire, const layer_place_t *place)
             wire, "offload",
             skn_plan_offload_path(wire->model, wire->start->run_path));
     /* The block at which shards are cut depends on the layer's size alone. */
+    const skn_decoder_shape_t shape = skn_model_shape(wire->model);
     skn_wire_int(wire, "ledger",
-                 layer->output ? skn_block_rows(place->global_rows)
-                               : SKN_SLICE_COLUMNS);
+                 skn_plan_is_stages(wire->plan, place->layer)
+                     ? skn_decoder_layer_rows(&shape)
+                 : layer->output ? skn_block_rows(place->global_rows)
+                                 : SKN_SLICE_COLUMNS);
     if (wire->model->coordinator.recovery == SKN_RECOVERY_PARTIAL)
         skn_wire_text(wire, "missed", "true");
     skn_wire_int(wire, "first_batch", wire->start->first_batch);
@@ -162,7 +218,11 @@ add_embedding(wire_t *wire, uint32_t shard)
     skn_wire_int(wire, "features", wire->plan->data.features);
     skn_wire_int(wire, "column_first", first);
     skn_wire_int(wire, "column_count", count);
-    set_shared(wire, 0, layer->dropout);
+    if (skn_model_is_decoder(wire->model)) {
+        skn_wire_text(wire, "relu", "false");
+        skn_wire_text(wire, "bias", "false");
+    }
+    set_shared(wire, 0, layer->dropout, leaves_above(wire, 0));
     layer_place_t place = {
         .layer = 0,
         .shard = shard,
@@ -195,7 +255,7 @@ add_dense(wire_t *wire, uint32_t number, uint32_t shard)
                   reduction_words[wire->model->train.reduction]);
     skn_wire_int(wire, "row_first", first);
     skn_wire_int(wire, "row_count", count);
-    set_shared(wire, number, layer->dropout);
+    set_shared(wire, number, layer->dropout, leaves_above(wire, number));
     set_packed(wire, number);
     set_leaf(wire, number, shard);
     layer_place_t place = {
@@ -274,6 +334,8 @@ add_output(wire_t *wire, uint32_t shard)
     skn_wire_int(wire, "row_count", end - first);
     skn_wire_int(wire, "hidden", (uint64_t)below->units);
     skn_wire_cuts(wire, number);
+    if (skn_model_is_decoder(wire->model))
+        skn_wire_text(wire, "bias", "false");
     skn_wire_text(wire, "loss", loss_words[layer->loss]);
     skn_wire_text(wire, "weights", weight_words[layer->weights]);
     skn_wire_text(wire, "reduction",
@@ -293,7 +355,7 @@ add_output(wire_t *wire, uint32_t shard)
         SET_KNOWN(refresh_batches);
         set_known(wire, "index_lag", layer->index_lag);
     }
-    set_shared(wire, number, 0);
+    set_shared(wire, number, 0, leaves_above(wire, number));
     set_packed(wire, number);
     set_leaf(wire, number, shard);
     layer_place_t place = {
@@ -309,12 +371,48 @@ add_output(wire_t *wire, uint32_t shard)
     add_builder(wire, shard, first, end);
 }
 
+static void
+add_stage(wire_t *wire, uint32_t stage)
+{
+    const skn_plan_t *plan = wire->plan;
+    const skn_decoder_shape_t shape = skn_model_shape(wire->model);
+    uint64_t first = skn_plan_first(plan, SKN_DECODER_LAYER, stage);
+    uint64_t end = skn_plan_first(plan, SKN_DECODER_LAYER, stage + 1);
+    uint64_t layer_rows = skn_decoder_layer_rows(&shape);
+    bool is_last = end == shape.layers;
+    char name[LAYER_NAME_BYTES];
+    (void)snprintf(name, sizeof(name), "stage.%u", stage);
+    skn_wire_actor(wire, name, "stage",
+                   skn_plan_seat(plan, SKN_DECODER_LAYER, stage), 0);
+    skn_wire_int(wire, "decoder_layers", shape.layers);
+    skn_wire_int(wire, "stage_layers", end - first);
+    skn_wire_text(wire, "last", is_last ? "true" : "false");
+    skn_wire_int(wire, "width", shape.width);
+    skn_wire_int(wire, "heads", shape.heads);
+    skn_wire_int(wire, "inner", shape.inner);
+    skn_wire_int(wire, "context", shape.context);
+    set_shared(wire, SKN_DECODER_LAYER, 0,
+               is_last ? leaves_above(wire, SKN_DECODER_LAYER) : 1);
+    layer_place_t place = {
+        .layer = SKN_DECODER_LAYER,
+        .shard = stage,
+        .row_first = first * layer_rows,
+        .rows =
+            skn_decoder_stage_rows(&shape, (uint32_t)(end - first), is_last),
+        .width = shape.width,
+        .global_rows = skn_decoder_stage_rows(&shape, shape.layers, true),
+        .global_columns = shape.width,
+    };
+    add_updater(wire, &place);
+}
+
 void
 skn_wire_layers(wire_t *wire)
 {
     for (uint32_t k = 0; k < wire->layer_count; k++)
         for (uint32_t s = 0; s < shards_of(&wire->model->layers[k]); s++)
-            (k == 0                       ? add_embedding(wire, s)
-             : k + 1 == wire->layer_count ? add_output(wire, s)
-                                          : add_dense(wire, k, s));
+            (k == 0                              ? add_embedding(wire, s)
+             : skn_plan_is_stages(wire->plan, k) ? add_stage(wire, s)
+             : k + 1 == wire->layer_count        ? add_output(wire, s)
+                                                 : add_dense(wire, k, s));
 }

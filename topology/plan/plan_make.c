@@ -241,21 +241,29 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
                      uint64_t memory_bytes, skn_error_t *error)
 {
     memset(plan, 0, sizeof(*plan));
-    skn_status_t status = read_data(plan, model, error);
+    bool is_decoder = skn_model_is_decoder(model);
+    skn_status_t status =
+        (is_decoder ? skn_plan_read_text : read_data)(plan, model, error);
     if (status != SKN_OK)
         return status;
     plan->model = model;
+    plan->accumulate = 1;
     deal_units(plan, unit_count);
-    skn_plan_auto_train(&plan->data, model, &plan->reasons);
+    if (is_decoder)
+        skn_plan_auto_decoder(plan, model);
+    else
+        skn_plan_auto_train(&plan->data, model, &plan->reasons);
     skn_plan_auto_ways(plan, model, &plan->reasons);
     /* The reader made the layers; the plan may complete them. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
     for (size_t k = 0; k < model->layer_count; k++)
-        skn_plan_auto_layer(plan, model, &layers[k], &plan->reasons);
+        if (!is_decoder || layers[k].output)
+            skn_plan_auto_layer(plan, model, &layers[k], &plan->reasons);
     skn_plan_auto_numbers(model, &layers[model->layer_count - 1],
                           &plan->reasons);
-    plan->batches_per_epoch = skn_split_batches(
-        plan->data.train_points, (uint64_t)model->train.batch_rows);
+    if (!is_decoder)
+        plan->batches_per_epoch = skn_split_batches(
+            plan->data.train_points, (uint64_t)model->train.batch_rows);
     plan->total_batches =
         plan->batches_per_epoch * (uint64_t)model->train.epochs;
     if (model->train.max_batches > 0 &&

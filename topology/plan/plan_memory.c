@@ -63,8 +63,12 @@ skn_plan_state_bytes(const skn_plan_t *plan, size_t layer, uint64_t count)
     static const uint64_t numbers[] = { [SKN_OPTIMIZER_SGD] = 1,
                                         [SKN_OPTIMIZER_ADAGRAD] = 2,
                                         [SKN_OPTIMIZER_ADAM] = 3 };
-    return (skn_plan_inputs(plan, layer) + 1) * count *
-           numbers[plan->model->train.optimizer.kind] * sizeof(float);
+    uint64_t weights = skn_plan_is_stages(plan, layer)
+                           ? skn_plan_decoder_weights(plan, layer) /
+                                 (uint64_t)plan->model->decoder.layers
+                           : skn_plan_inputs(plan, layer) + 1;
+    return weights * count * numbers[plan->model->train.optimizer.kind] *
+           sizeof(float);
 }
 
 /* --- samplers ------------------------------------------------------------- */
@@ -181,6 +185,20 @@ count_active(const skn_plan_t *plan, const skn_model_layer_t *layer,
     *touched = fmin(rows + shared + units * -expm1(-hard / units), units);
 }
 
+/* Memory of `count` layers of a decoder, without the activations that pass
+ * between stages: rows, their gradients (of a step, and where they are added
+ * up), and what the layers keep of the micro-batches in flight. */
+static uint64_t
+stages_bytes(const skn_plan_t *plan, uint64_t count)
+{
+    const skn_model_t *model = plan->model;
+    const skn_decoder_shape_t shape = skn_model_shape(model);
+    uint64_t rows = count * skn_decoder_layer_rows(&shape) + 1;
+    return rows_bytes(model, SKN_DECODER_LAYER, rows, shape.width) +
+           2 * rows * shape.width * sizeof(float) +
+           skn_plan_stage_bytes(plan, count);
+}
+
 /* Memory of layer `number` for `count` of its units: rows, logits of the
  * batches in flight, gradients, and activations, which all nodes have. */
 static uint64_t
@@ -188,16 +206,25 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
 {
     const skn_model_t *model = plan->model;
     const skn_model_layer_t *layer = &model->layers[number];
-    uint64_t flights = (uint64_t)model->train.window + 1;
-    uint64_t issued = 2 * (uint64_t)model->train.window;
+    bool is_decoder = skn_model_is_decoder(model);
+    uint64_t flights =
+        1 + (is_decoder ? plan->flights : (uint64_t)model->train.window);
+    uint64_t issued =
+        is_decoder ? plan->flights : 2 * (uint64_t)model->train.window;
     uint64_t batch = (uint64_t)model->train.batch_rows;
     uint64_t below = skn_plan_inputs(plan, number);
     uint64_t units = skn_plan_outputs(plan, number), bytes = 0;
     double active, touched;
-    if (count > 0)
+    if (skn_plan_is_stages(plan, number)) {
+        units = (uint64_t)layer->units;
+        bytes = count > 0 ? stages_bytes(plan, count) : 0;
+    } else if (count > 0) {
         bytes = number == 0
                     ? rows_bytes(model, number, below + 1, (uint32_t)count)
                     : rows_bytes(model, number, count, (uint32_t)below + 1);
+        if (is_decoder) /* gradients are added up */
+            bytes += (number == 0 ? below * count : count * below) * 4;
+    }
     if (!layer->output)
         return bytes + (4 * flights + 2 * issued) * batch * units * 4;
     count_active(plan, layer, (double)units, &active, &touched);
@@ -227,7 +254,12 @@ offload_bytes(const skn_plan_t *plan, uint32_t node)
         uint64_t count = plan->node_count > 0 ? skn_plan_share(plan, k, node)
                                               : skn_plan_outputs(plan, k);
         uint64_t below = skn_plan_inputs(plan, k);
-        if (count > 0)
+        if (count > 0 && skn_plan_is_stages(plan, k))
+            bytes += skn_rows_offload_bytes(
+                count * skn_plan_decoder_weights(plan, k) /
+                    ((uint64_t)plan->model->decoder.layers * below),
+                (uint32_t)below);
+        else if (count > 0)
             bytes += k == 0
                          ? skn_rows_offload_bytes(below + 1, (uint32_t)count)
                          : skn_rows_offload_bytes(count, (uint32_t)below + 1);
@@ -326,7 +358,9 @@ skn_plan_estimate(skn_plan_t *plan)
     plan->memory_bytes = plan->offload_bytes = 0;
     for (size_t k = 0; k < model->layer_count; k++)
         plan->parameters +=
-            (skn_plan_inputs(plan, k) + 1) * skn_plan_outputs(plan, k);
+            skn_model_is_decoder(model)
+                ? skn_plan_decoder_weights(plan, k)
+                : (skn_plan_inputs(plan, k) + 1) * skn_plan_outputs(plan, k);
     for (uint32_t n = 0; n < plan->node_count; n++) {
         plan->nodes[n].memory_bytes = node_bytes(plan, n);
         plan->memory_bytes += plan->nodes[n].memory_bytes;

@@ -31,6 +31,8 @@ uint64_t
 skn_plan_outputs(const skn_plan_t *plan, size_t layer)
 {
     const skn_model_layer_t *wanted = &plan->model->layers[layer];
+    if (skn_plan_is_stages(plan, layer))
+        return (uint64_t)plan->model->decoder.layers;
     return wanted->output ? plan->data.labels : (uint64_t)wanted->units;
 }
 
@@ -54,6 +56,8 @@ skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
     const skn_model_layer_t *wanted = &plan->model->layers[layer];
     uint64_t units = skn_plan_outputs(plan, layer);
     uint32_t shards = shards_of(wanted);
+    if (skn_plan_is_stages(plan, layer))
+        return units * shard / shards;
     if (!wanted->output && !skn_plan_is_weighted(plan))
         return skn_slice_first((uint32_t)units, shards, shard);
     if (!wanted->output)
@@ -74,6 +78,12 @@ skn_plan_seat(const skn_plan_t *plan, size_t layer, uint32_t shard)
     uint32_t core = shard % plan->units; /* one process: round robin */
     if (plan->node_count > 0)
         core = (uint32_t)((uint64_t)shard * plan->units / shards);
+    /* A head in one piece is where the last stage is. */
+    if (skn_model_is_decoder(plan->model) && layer > SKN_DECODER_LAYER &&
+        shards == 1) {
+        uint32_t last = shards_of(&plan->model->layers[SKN_DECODER_LAYER]) - 1;
+        return skn_plan_seat(plan, SKN_DECODER_LAYER, last);
+    }
     while (seat.node + 1 < plan->node_count &&
            core >= plan->nodes[seat.node].units)
         core -= plan->nodes[seat.node++].units;

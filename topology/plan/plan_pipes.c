@@ -56,8 +56,8 @@ pipe_one(wire_t *wire, const char *from, const char *to, const char *message,
 }
 
 /* The coding of activations and their gradients between nodes. */
-static const char *
-coding_of(const wire_t *wire)
+const char *
+skn_wire_coding(const wire_t *wire)
 {
     static const char *const words[] = {
 #define WORD_OF(NAME, word) #word,
@@ -79,7 +79,7 @@ pipe_up(wire_t *wire, uint32_t lower)
         .message = "activation",
         .pattern = "gather",
         .credit = wire->credit,
-        .coding = coding_of(wire),
+        .coding = skn_wire_coding(wire),
     };
     skn_draft_pipe(wire->draft, &pipe);
 }
@@ -109,7 +109,7 @@ pipe_down(wire_t *wire, uint32_t upper, const char *message)
         .bound_count = shards + 1,
         .credit = wire->credit,
         .peer = true,
-        .coding = coding_of(wire),
+        .coding = skn_wire_coding(wire),
     };
     skn_draft_pipe(wire->draft, &pipe);
 }
@@ -121,11 +121,17 @@ pipe_partition(wire_t *wire)
 {
     uint32_t last = wire->layer_count - 1;
     ends_t to = { 0 };
+    char below[48]; /* of a decoder: the last stage */
     if (wire->output->loss != SKN_LOSS_SOFTMAX)
         return;
+    if (skn_model_is_decoder(wire->model))
+        (void)snprintf(below, sizeof(below), "stage.%" PRId64,
+                       wire->model->decoder.stages - 1);
+    else
+        (void)snprintf(below, sizeof(below), "%s", wire->stem[last - 1]);
     end_add(&to, wire->stem[last]);
     if (wire->model->train.merge != SKN_MERGING_LATE)
-        end_add(&to, wire->stem[last - 1]);
+        end_add(&to, below);
     skn_wire_combiner_pipes(wire, last, "partition", 1);
     skn_draft_pipe_t pipe = {
         .from = skn_wire_senders(wire, last),
@@ -149,9 +155,15 @@ pipe_layers(wire_t *wire)
         pipe_one(wire, wire->updater[k], wire->stem[k], "lease", "one", true);
         if (k == last)
             break;
+        if (skn_model_is_decoder(wire->model))
+            continue;
         pipe_up(wire, k);
         pipe_down(wire, k + 1,
                   k + 1 == last ? "output_gradient" : "hidden_gradient");
+    }
+    if (skn_model_is_decoder(wire->model)) {
+        skn_wire_stage_pipes(wire);
+        skn_wire_clipper_pipes(wire);
     }
     pipe_partition(wire);
     if (!skn_plan_has_index(&wire->output->sampler))

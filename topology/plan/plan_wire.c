@@ -43,6 +43,8 @@ skn_wire_cuts(wire_t *wire, uint32_t layer)
 {
     char text[SKN_CLUSTER_NODES_MAX * 40];
     uint32_t shards = shards_of(&wire->model->layers[layer - 1]);
+    if (skn_plan_is_stages(wire->plan, layer - 1))
+        shards = 1; /* the last stage has all columns */
     skn_wire_int(wire, "slices", shards);
     if (!skn_plan_is_weighted(wire->plan))
         return;
@@ -69,6 +71,8 @@ name_layers(wire_t *wire)
                               : "dense");
         if (k > 0 && !last)
             (void)snprintf(wire->stem[k], sizeof(wire->stem[k]), "dense_%u", k);
+        if (skn_plan_is_stages(wire->plan, k))
+            (void)snprintf(wire->stem[k], sizeof(wire->stem[k]), "stage");
         (void)snprintf(wire->updater[k], sizeof(wire->updater[k]), "up_%.24s",
                        layer->name);
         wire->owners += shards_of(layer);
@@ -132,7 +136,9 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
                          : start->predict || !skn_model_copies_parts(model)
                              ? 1
                              : plan->node_count;
-    wire->issued = 2 * (uint32_t)model->train.window - 1;
+    wire->issued = skn_model_is_decoder(model)
+                       ? plan->flights
+                       : 2 * (uint32_t)model->train.window - 1;
     wire->credit = wire->issued + 2;
     name_layers(wire);
     wire->draft = skn_draft_new(model->source, model->name, problems);
@@ -144,6 +150,7 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
         skn_wire_source(wire);
         skn_wire_layers(wire);
         skn_wire_combiners(wire);
+        skn_wire_clipper(wire);
         skn_wire_course(wire);
         skn_wire_pipes(wire);
         spec = skn_draft_finish(&wire->draft, kinds, problems);

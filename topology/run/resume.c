@@ -377,6 +377,8 @@ fit_layer(const skn_checkpoint_t *checkpoint, const char *path,
         skn_checkpoint_find(checkpoint, name);
     if (!tensor)
         return misfit(path, "list of model.layers", NULL, error);
+    if (skn_model_is_decoder(model) && k == SKN_DECODER_LAYER)
+        return SKN_OK; /* fit_decoder has compared the shape */
     uint64_t units = k == 0 ? tensor->columns : tensor->rows;
     uint64_t below = k == 0 ? tensor->rows : tensor->columns;
     if (units != (layer->output ? labels : (uint64_t)layer->units)) {
@@ -417,11 +419,43 @@ fit_format(const skn_checkpoint_t *checkpoint, const char *path,
     return misfit(path, key, hint, error);
 }
 
+/* The shape of a decoder, and what decides which tokens are in which
+ * micro-batch. The number of stages may change. */
+static skn_status_t
+fit_decoder(const char *path, const skn_model_t *old, const skn_model_t *model,
+            skn_error_t *error)
+{
+    const skn_model_decoder_t *was = &old->decoder, *is = &model->decoder;
+    const struct {
+        const char *key;
+        int64_t was, is;
+    } pairs[] = {
+        { "model.layers", was->layers, is->layers },
+        { "model.width", was->width, is->width },
+        { "model.heads", was->heads, is->heads },
+        { "model.inner", was->inner, is->inner },
+        { "data.context", old->data.context, model->data.context },
+        { "train.batch_tokens", old->train.batch_tokens,
+          model->train.batch_tokens },
+        { "train.micro_tokens", old->train.micro_tokens,
+          model->train.micro_tokens },
+    };
+    for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
+        if (pairs[k].was != pairs[k].is)
+            return misfit(path, pairs[k].key, NULL, error);
+    return SKN_OK;
+}
+
 static skn_status_t
 fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
            skn_error_t *error)
 {
     skn_optimizer_kind_t optimizer = model->train.optimizer.kind;
+    bool is_decoder = skn_model_is_decoder(model);
+    if (skn_model_is_decoder(old) != is_decoder)
+        return misfit(path, "model.kind", NULL, error);
+    if (is_decoder && fit_decoder(path, old, model, error) != SKN_OK)
+        return error->status;
     if (old->layer_count != model->layer_count)
         return misfit(path, "list of model.layers", NULL, error);
     if (old->layers[old->layer_count - 1].loss !=
@@ -436,7 +470,7 @@ fit_config(const char *path, const skn_model_t *old, const skn_model_t *model,
      * has. */
     if (old->train.seed != model->train.seed)
         return misfit(path, "train.seed", NULL, error);
-    if (old->train.batch_rows != model->train.batch_rows)
+    if (!is_decoder && old->train.batch_rows != model->train.batch_rows)
         return misfit(path, "train.batch_rows", NULL, error);
     if (old->train.optimizer.kind != optimizer &&
         optimizer != SKN_OPTIMIZER_SGD)

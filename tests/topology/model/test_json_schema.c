@@ -163,10 +163,11 @@ file_is_valid(const json_t *schema, const char *path, const char *assignment)
 
 Test(json_schema, every_file_of_configs_is_valid)
 {
-    static const char *const paths[] = { SKN_CONFIGS "/sample.yaml",
-                                         SKN_CONFIGS "/xmc.yaml",
-                                         SKN_CONFIGS "/wnhyp.yaml",
-                                         SKN_CONFIGS "/wnrel.yaml" };
+    static const char *const paths[] = {
+        SKN_CONFIGS "/sample.yaml",         SKN_CONFIGS "/xmc.yaml",
+        SKN_CONFIGS "/wnhyp.yaml",          SKN_CONFIGS "/wnrel.yaml",
+        SKN_CONFIGS "/sample_decoder.yaml", SKN_CONFIGS "/gpt-small.yaml"
+    };
     json_t *schema = load_schema();
     for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
         cr_expect(file_is_valid(schema, paths[k], NULL), "%s", paths[k]);

@@ -285,11 +285,16 @@ expect_keys(const skn_section_t *section, const char *text)
 
 Test(model, the_sample_has_every_key)
 {
-    char text[16384] = "";
-    FILE *file = fopen(CONFIGS "sample.yaml", "r");
-    cr_assert(file);
-    cr_assert(fread(text, 1, sizeof(text) - 1, file) > 0);
-    (void)fclose(file);
+    static const char *const names[] = { CONFIGS "sample.yaml",
+                                         CONFIGS "sample_decoder.yaml" };
+    char text[32768] = "";
+    for (size_t k = 0; k < 2; k++) {
+        size_t used = strlen(text);
+        FILE *file = fopen(names[k], "r");
+        cr_assert(file);
+        cr_assert(fread(text + used, 1, sizeof(text) - 1 - used, file) > 0);
+        (void)fclose(file);
+    }
     expect_keys(&skn_model_section, text);
     expect_keys(&skn_hidden_section, text);
     expect_keys(&skn_output_section, text);
@@ -593,7 +598,7 @@ Test(model, version_and_training_points_are_required)
                     "}\n",
                     "m.yaml:1:1: option 'train' of data is missing; train: "
                     "training points: XMC text, plain or compressed (.gz, "
-                    ".zst)\n");
+                    ".zst); for a decoder: text, a file or a folder\n");
 }
 
 Test(model, all_mistakes_are_reported_in_one_pass)
@@ -606,7 +611,8 @@ Test(model, all_mistakes_are_reported_in_one_pass)
         "nodes: 1\n",
         "m.yaml:1:8: option 'skein' of the model file must be 1, found '2'\n"
         "m.yaml:2:7: option 'train' of data is missing; train: training "
-        "points: XMC text, plain or compressed (.gz, .zst)\n"
+        "points: XMC text, plain or compressed (.gz, .zst); for a decoder: "
+        "text, a file or a folder\n"
         "m.yaml:2:9: unknown option 'trian' of data; did you mean 'train'?\n"
         "m.yaml:2:27: option 'memory' of data must be at least 1, found '0'\n"
         "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "

@@ -41,7 +41,8 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
         "current one included: staleness is never more; at most 2 x window - "
         "1 batches are in flight |");
     expect_line(text, "| `train` | path |  | required | training points: XMC "
-                      "text, plain or compressed (.gz, .zst) |");
+                      "text, plain or compressed (.gz, .zst); for a "
+                      "decoder: text, a file or a folder |");
     expect_line(text, "| `test` | path |  | empty | test points, for "
                       "evaluation only; empty: none |");
     expect_line(text, "| `huge_pages` | truth | `true`, `false` | `true` | ask "
@@ -51,7 +52,8 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
     expect_line(
         text,
         "| `layers` | list of mappings | | required | the "
-        "layers, from the input to the labels; each has a name of its own |");
+        "layers, from the input to the labels; each has a name of its own; "
+        "of a decoder: their number |");
     expect_line(text, "| `plugins` | list of paths | | none | shared libraries "
                       "that provide further kinds of actors |");
     expect_line(text, "| `sampler` | mapping | | all defaults | how the rows "

@@ -168,7 +168,7 @@ Test(spec_gather, every_kind_says_what_it_gathers)
             gathered++;
         }
     }
-    cr_expect_eq(gathered, 10);
+    cr_expect_eq(gathered, 15);
 }
 
 /* A kind that does not say is believed: those of older plug-ins. */

@@ -1,0 +1,440 @@
+/* stage.c - the actor of a stage: consecutive layers of a decoder, over one
+ * micro-batch after the other.
+ *
+ * A batch is one micro-batch: whole sequences, a row for each token. Its
+ * activation arrives, passes through the layers and goes up; when its gradient
+ * has come down, B sends the gradient of the stage's input on at once, since
+ * the stage below waits for it. W, the gradient of the weights, which nobody
+ * waits for, is computed in pieces of some 10 ms while no message waits. So the
+ * bubble of the pipeline fills itself, and no schedule is computed: the split
+ * is that of Qi et al. 2023 (arXiv 2401.10241), the messages those of Singh &
+ * Bhatele 2022 (AxoNN, arXiv 2110.13005). W runs in the order of batches: its
+ * sums have the same bits whatever order messages arrive in.
+ *
+ * This file owns: what the layers keep of the batches in flight. Not here: the
+ * batches and their turns (actors/hidden/layer.c), arithmetic
+ * (decoder_layer.c), the update rule (actors/rows/updater.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actors/hidden/layer.h"
+#include "actors/hidden/slices.h"
+#include "actors/protocol/block.h"
+#include "actors/protocol/kinds.h"
+#include "actors/protocol/slicing.h"
+#include "actors/protocol/workspace.h"
+#include "actors/stage/decoder_layer.h"
+
+/* What the layers keep of one batch in flight. */
+typedef struct stage_kept {
+    float *memory;
+    skn_decoder_kept_t *layers; /* [layers] */
+    skn_norm_kept_t final;
+} stage_kept_t;
+
+typedef struct stage {
+    skn_layer_t layer; /* first: layer.h */
+    skn_decoder_t decoder;
+    float *angles;
+    uint32_t layers;   /* of this stage */
+    bool is_last;      /* the norm behind the last layer is here */
+    size_t layer_rows; /* of the weights */
+    skn_slices_t below;
+    skn_slicing_t slicing; /* of the layer below */
+    float *inputs;         /* [flights][batch_rows][below.stride] */
+    stage_kept_t *kept;    /* [window_count] */
+    void *scratch;
+    skn_gradient_t *sum; /* of the step, from its first W on */
+} stage_t;
+
+static stage_kept_t *
+kept_of(const stage_t *stage, const skn_layer_flight_t *flight)
+{
+    return &stage->kept[flight->window_slot];
+}
+
+static float *
+input_of(const stage_t *stage, const skn_layer_flight_t *flight)
+{
+    return stage->inputs +
+           (size_t)flight->slot * stage->below.rows_max * stage->below.stride;
+}
+
+/* The weights of layer `layer` of the stage; after the last: the final gain. */
+static skn_matrix_t
+weights_of(const stage_t *stage, uint32_t layer)
+{
+    return skn_rows_matrix_from(stage->layer.rows, layer * stage->layer_rows);
+}
+
+static void
+stage_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *x)
+{
+    const stage_t *stage = (const stage_t *)layer;
+    const skn_decoder_shape_t *shape = &stage->decoder.shape;
+    stage_kept_t *kept = kept_of(stage, flight);
+    const float *input = input_of(stage, flight);
+    size_t width = shape->width, sequences = flight->rows / shape->context;
+    size_t floats =
+        skn_decoder_kept_floats(&stage->decoder, stage->below.rows_max);
+    for (uint32_t i = 0; i < flight->rows; i++)
+        memcpy(x + i * width, input + i * stage->below.stride,
+               width * sizeof(float));
+    for (uint32_t k = 0; k < stage->layers; k++) {
+        const skn_matrix_t weights = weights_of(stage, k);
+        skn_decoder_kept_init(&stage->decoder, &kept->layers[k], sequences,
+                              shape->context, kept->memory + k * floats);
+        skn_decoder_layer_forward(&stage->decoder, &weights, &kept->layers[k],
+                                  x, stage->scratch);
+    }
+    if (!stage->is_last)
+        return;
+    const skn_matrix_t gain = weights_of(stage, stage->layers);
+    (void)skn_norm_kept_init(&kept->final, flight->rows, width,
+                             kept->memory + stage->layers * floats);
+    skn_decoder_final_forward(&stage->decoder, &gain, &kept->final, x,
+                              stage->scratch);
+}
+
+/* --- B -------------------------------------------------------------------- */
+
+/* Sends columns [first, end) of the gradient to the shard below that has
+ * them. */
+static skn_status_t
+send_down(skn_actor_t *actor, const stage_t *stage,
+          const skn_layer_flight_t *flight, uint32_t first, uint32_t end,
+          skn_error_t *error)
+{
+    uint32_t columns = end - first, width = stage->decoder.shape.width;
+    const size_t counts[] = { 0, 1, (size_t)flight->rows * columns, 0 };
+    skn_hidden_gradient_t *down =
+        skn_actor_message(actor, &skn_hidden_gradient_schema, counts, error);
+    if (!down)
+        return SKN_NO_MEMORY;
+    down->batch = flight->batch;
+    down->rows = flight->rows;
+    down->column_first = first;
+    down->columns = columns;
+    down->node.at[0] = skn_node_place(0, 0);
+    for (uint32_t i = 0; i < flight->rows; i++)
+        memcpy(down->value.at + (size_t)i * columns,
+               flight->gradient + (size_t)i * width + first,
+               columns * sizeof(float));
+    return skn_actor_post(actor, down, error);
+}
+
+static skn_status_t
+stage_landed(skn_actor_t *actor, skn_layer_t *layer,
+             const skn_layer_flight_t *flight, skn_error_t *error)
+{
+    stage_t *stage = (stage_t *)layer;
+    stage_kept_t *kept = kept_of(stage, flight);
+    float *dx = flight->gradient;
+    skn_status_t status = SKN_OK;
+    /* A step's rows stay until its last W. */
+    assert(layer->rows);
+    if (stage->is_last) {
+        const skn_matrix_t gain = weights_of(stage, stage->layers);
+        skn_decoder_final_backward(&stage->decoder, &gain, &kept->final, dx,
+                                   stage->scratch);
+    }
+    for (uint32_t k = stage->layers; k-- > 0;) {
+        const skn_matrix_t weights = weights_of(stage, k);
+        skn_decoder_layer_backward(&stage->decoder, &weights, &kept->layers[k],
+                                   dx, stage->scratch);
+    }
+    for (uint32_t k = 0; k < stage->slicing.slices && status == SKN_OK; k++)
+        status = send_down(actor, stage, flight, stage->slicing.first[k],
+                           stage->slicing.first[k + 1], error);
+    return status;
+}
+
+/* --- W -------------------------------------------------------------------- */
+
+/* Makes the message that the gradients of a step are added up in. */
+static skn_status_t
+begin_sum(skn_actor_t *actor, stage_t *stage, skn_error_t *error)
+{
+    size_t rows = stage->layers * stage->layer_rows + stage->is_last;
+    const size_t counts[] = { rows, rows * stage->decoder.shape.width };
+    stage->sum = skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!stage->sum)
+        return error->status;
+    for (uint32_t row = 0; row < rows; row++)
+        stage->sum->unit.at[row] = row;
+    memset(stage->sum->value.at, 0, counts[1] * sizeof(float));
+    return SKN_OK;
+}
+
+static skn_status_t
+stage_piece(skn_actor_t *actor, skn_layer_t *layer,
+            const skn_layer_flight_t *flight, uint32_t piece,
+            skn_error_t *error)
+{
+    stage_t *stage = (stage_t *)layer;
+    const stage_kept_t *kept = kept_of(stage, flight);
+    uint32_t parts = (layer->pieces - stage->is_last) / stage->layers;
+    uint32_t number = piece / parts;
+    if (!stage->sum && begin_sum(actor, stage, error) != SKN_OK)
+        return error->status;
+    float *gradient = stage->sum->value.at +
+                      number * stage->layer_rows * stage->decoder.shape.width;
+    if (number == stage->layers)
+        skn_decoder_final_weights(&stage->decoder, &kept->final, gradient);
+    else
+        skn_decoder_layer_weights(&stage->decoder, &kept->layers[number],
+                                  piece % parts, gradient, stage->scratch);
+    return SKN_OK;
+}
+
+/* The last batch of a step sends the sum over all of them; the others an empty
+ * gradient, so that they count as applied. */
+static skn_gradient_t *
+stage_gradient(skn_actor_t *actor, skn_layer_t *layer,
+               const skn_layer_flight_t *flight, skn_error_t *error)
+{
+    static const size_t none[] = { 0, 0 };
+    stage_t *stage = (stage_t *)layer;
+    skn_gradient_t *sum = stage->sum;
+    if (!skn_turns_ends_step(&layer->turns, flight->batch))
+        return skn_actor_message(actor, &skn_gradient_schema, none, error);
+    stage->sum = NULL;
+    return sum;
+}
+
+static skn_status_t
+on_activation(skn_actor_t *actor, void *state, const void *message,
+              skn_error_t *error)
+{
+    stage_t *stage = state;
+    const skn_parts_t *parts = message;
+    const skn_activation_t *first = parts->at[0];
+    uint32_t context = stage->decoder.shape.context;
+    if (first->rows == 0 || first->rows % context != 0)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu has %u tokens, which are not whole "
+                        "sequences of %u",
+                        skn_actor_name(actor), (unsigned long long)first->batch,
+                        first->rows, context);
+    skn_layer_flight_t *flight =
+        skn_layer_admit(actor, &stage->layer, first->batch, first->rows, error);
+    if (!flight)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status =
+        skn_slices_join(&stage->below, parts, input_of(stage, flight), error);
+    if (status != SKN_OK)
+        return status;
+    flight->floor = first->floor;
+    flight->horizon = first->horizon;
+    flight->purpose = first->purpose;
+    flight->phase = SKN_FLIGHT_WAITING;
+    return skn_layer_take_turns(actor, &stage->layer, error);
+}
+
+/* --- open and close ------------------------------------------------------ */
+
+static const skn_layer_work_t work = {
+    .forward = stage_forward,
+    .landed = stage_landed,
+    .piece = stage_piece,
+    .gradient = stage_gradient,
+};
+
+static uint32_t
+option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
+static skn_status_t
+open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
+{
+    const skn_decoder_shape_t shape = {
+        .layers = option_u32(actor, "decoder_layers"),
+        .width = option_u32(actor, "width"),
+        .heads = option_u32(actor, "heads"),
+        .inner = option_u32(actor, "inner"),
+        .context = option_u32(actor, "context"),
+        .epsilon = (float)skn_actor_option_real(actor, "norm_epsilon"),
+        .rope_base = (float)skn_actor_option_real(actor, "rope_base"),
+    };
+    skn_status_t status = skn_decoder_check(&shape, error);
+    if (status != SKN_OK)
+        return status;
+    if (option_u32(actor, "window") > 1)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: a stage has a window of one step, not %u",
+                        skn_actor_name(actor), option_u32(actor, "window"));
+    const skn_kernels_t *kernels = skn_kernels_pick(error);
+    if (!kernels)
+        return error->status;
+    stage->angles = skn_floats_new(skn_decoder_angle_floats(&shape), error);
+    if (!stage->angles)
+        return SKN_NO_MEMORY;
+    skn_decoder_init(
+        &stage->decoder, &shape, kernels,
+        strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0,
+        stage->angles);
+    stage->layer_rows = skn_decoder_layer_rows(&shape);
+    stage->layers = option_u32(actor, "stage_layers");
+    stage->is_last = skn_actor_option_bool(actor, "last");
+    stage->below = (skn_slices_t){
+        .name = skn_actor_name(actor),
+        .rows_max = option_u32(actor, "batch_rows"),
+        .columns = shape.width,
+        .stride = skn_stride_floats(shape.width + 1),
+    };
+    return SKN_OK;
+}
+
+static skn_status_t
+open_memory(stage_t *stage, skn_error_t *error)
+{
+    const skn_decoder_shape_t *shape = &stage->decoder.shape;
+    size_t tokens = stage->below.rows_max;
+    size_t floats =
+        stage->layers * skn_decoder_kept_floats(&stage->decoder, tokens) +
+        skn_norm_kept_floats(tokens, shape->width);
+    uint32_t count = stage->layer.window_count;
+    stage->inputs = skn_floats_new(
+        stage->layer.flight_count * tokens * stage->below.stride, error);
+    stage->scratch = skn_floats_new(
+        skn_decoder_scratch_bytes(&stage->decoder, tokens) / sizeof(float) + 1,
+        error);
+    stage->kept = calloc(count, sizeof(*stage->kept));
+    if (!stage->inputs || !stage->scratch || !stage->kept)
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for a batch of %zu tokens", tokens);
+    for (uint32_t k = 0; k < count; k++) {
+        stage->kept[k].memory = skn_floats_new(floats, error);
+        stage->kept[k].layers =
+            calloc(stage->layers, sizeof(*stage->kept[k].layers));
+        if (!stage->kept[k].memory || !stage->kept[k].layers)
+            return skn_fail(error, SKN_NO_MEMORY,
+                            "no memory for %u batches of %zu tokens in flight",
+                            count, tokens);
+    }
+    return SKN_OK;
+}
+
+static skn_status_t
+stage_open(skn_actor_t *actor, void *state, skn_error_t *error)
+{
+    stage_t *stage = state;
+    skn_status_t status = open_shape(stage, actor, error);
+    if (status != SKN_OK)
+        return status;
+    const skn_decoder_shape_t *shape = &stage->decoder.shape;
+    skn_layer_shape_t place = {
+        .columns = shape->width,
+        .rows = (uint32_t)(stage->layers * stage->layer_rows) + stage->is_last,
+        .width = shape->width,
+    };
+    status = skn_layer_open(&stage->layer, actor, &work, &place, error);
+    if (status != SKN_OK)
+        return status;
+    stage->layer.hidden.is_linear = true;
+    stage->layer.pieces =
+        stage->layers * skn_decoder_parts(shape, stage->below.rows_max) +
+        stage->is_last;
+    status = skn_slicing_make(&stage->slicing, shape->width,
+                              option_u32(actor, "slices"),
+                              skn_actor_option_text(actor, "slice_weights"),
+                              skn_actor_name(actor), error);
+    return status == SKN_OK ? open_memory(stage, error) : status;
+}
+
+static void
+stage_close(skn_actor_t *actor, void *state)
+{
+    stage_t *stage = state;
+    (void)actor;
+    for (uint32_t k = 0; stage->kept && k < stage->layer.window_count; k++) {
+        free(stage->kept[k].memory);
+        free(stage->kept[k].layers);
+    }
+    free(stage->kept);
+    free(stage->inputs);
+    free(stage->scratch);
+    free(stage->angles);
+    skn_message_drop(stage->sum);
+    skn_slicing_fini(&stage->slicing);
+    skn_layer_close(&stage->layer);
+}
+
+static const skn_option_t options[] = {
+    { "decoder_layers", SKN_OPTION_INT, NULL, 1, SKN_DECODER_LAYERS_MAX, NULL,
+      "layers of the whole decoder" },
+    { "stage_layers", SKN_OPTION_INT, NULL, 1, SKN_DECODER_LAYERS_MAX, NULL,
+      "layers of this stage" },
+    { "last", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "the norm after the decoder's last layer is here" },
+    { "width", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "width of the residual stream" },
+    { "heads", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "heads of attention" },
+    { "inner", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
+      "units of a layer's feed-forward network" },
+    { "context", SKN_OPTION_INT, NULL, 1, SKN_DECODER_CONTEXT_MAX, NULL,
+      "tokens of a sequence" },
+    { "norm_epsilon", SKN_OPTION_REAL, "1e-5", 0, 1, NULL,
+      "added to the mean square of a norm" },
+    { "rope_base", SKN_OPTION_REAL, "10000", 1, 1e12, NULL,
+      "base of the angles of rotary positions" },
+    SKN_SLICING_OPTIONS,
+    SKN_OPTION_OF("precision", "f32", SKN_SETTING_PRECISION),
+    SKN_HIDDEN_OPTIONS,
+    SKN_TURNS_OPTIONS,
+    SKN_COPY_OPTIONS,
+    { 0 },
+};
+
+static const skn_handler_t handlers[] = {
+    { &skn_activation_schema, on_activation, NULL },
+    { &skn_partition_schema, skn_layer_on_partition, NULL },
+    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
+    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
+    { &skn_lease_schema, skn_layer_on_lease, NULL },
+    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    { 0 },
+};
+
+static const skn_schema_t *const sends[] = {
+    &skn_activation_schema,
+    &skn_hidden_gradient_schema,
+    &skn_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const gathers[] = {
+    &skn_activation_schema,
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
+static const skn_schema_t *const needs[] = {
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};
+
+const skn_kind_t skn_stage = {
+    .struct_bytes = sizeof(skn_kind_t),
+    .name = "stage",
+    .help = "computes consecutive layers of a decoder, one micro-batch after "
+            "the other",
+    .state_bytes = sizeof(stage_t),
+    .options = options,
+    .handlers = handlers,
+    .sends = sends,
+    .gathers = gathers,
+    .needs = needs,
+    .open = stage_open,
+    .produce = skn_layer_produce,
+    .close = stage_close,
+    .is_compute_bound = true,
+};

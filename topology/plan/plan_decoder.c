@@ -1,0 +1,220 @@
+/* plan_decoder.c - reads the text of a decoder, and decides every `auto` of its
+ * training, its sizes and its stages.
+ *
+ * As for other models, what changes the model follows from the file and the
+ * data; the number of stages, which does not, from the cores.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "actors/protocol/corpus.h"
+#include "actors/stage/decoder_layer.h"
+#include "topology/plan/plan_internal.h"
+#include "topology/plan/traits.h"
+
+/* More tokens make fewer messages, and products that are no faster. */
+#define MICRO_TOKENS 2048
+#define STEP_TOKENS 16384
+/* The usual rate of AdamW for small decoders. */
+#define RATE 0.001
+#define CLIP_NORM 1.0
+/* A feed-forward network of three matrices has 8/3 of the width, as in Llama,
+ * for as many weights as two of 4 times the width. */
+#define INNER_STEP 32
+
+/* The statistics of `tokens`, whose sequences are split for validation. */
+static skn_status_t
+take_tokens(skn_plan_data_t *data, const skn_model_t *model,
+            const skn_tokens_t *tokens, skn_error_t *error)
+{
+    const skn_tokens_info_t *info = skn_tokens_info(tokens);
+    uint64_t context = (uint64_t)model->data.context;
+    skn_sequences_split_t split = { 0 };
+    skn_status_t status = skn_sequences_split(
+        tokens, model->data.train, (uint32_t)context, model->train.validate,
+        (uint64_t)model->train.seed, &split, error);
+    *data = (skn_plan_data_t){
+        .train_points = split.train.count * context,
+        .validate_points = split.validate.count * context,
+        .features = info->ids,
+        .labels = info->ids,
+        .labels_occurring = info->ids,
+        .labels_per_point = 1,
+        .features_per_point = 1,
+        .train_hash = info->content_hash,
+        .content_hash = skn_corpus_hash(0, tokens),
+        .mapped_bytes = info->mapped_bytes,
+    };
+    skn_sequences_split_fini(&split);
+    return status;
+}
+
+skn_status_t
+skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
+                   skn_error_t *error)
+{
+    const skn_model_data_t *data = &model->data;
+    const skn_corpus_t corpus = {
+        .tokenizer = data->tokenizer,
+        .vocabulary = (uint32_t)data->vocabulary,
+        .cache = data->cache,
+    };
+    skn_tokens_t *tokens = NULL;
+    skn_status_t status =
+        skn_corpus_open(&corpus, data->train, "train", NULL, &tokens, error);
+    if (status == SKN_OK)
+        status = take_tokens(&plan->data, model, tokens, error);
+    skn_tokens_close(&tokens);
+    return status;
+}
+
+/* --- auto ----------------------------------------------------------------- */
+
+static void
+decide(skn_plan_t *plan, const char *key, int64_t *value, int64_t chosen,
+       const char *why)
+{
+    if (*value != SKN_AUTO)
+        return;
+    *value = chosen;
+    skn_reasons_add(&plan->reasons, key, why);
+}
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Sizes of batches: a step of a short text is an epoch. */
+static void
+resolve_batches(skn_plan_t *plan, skn_model_t *model)
+{
+    skn_model_train_t *train = &model->train;
+    int64_t context = model->data.context;
+    int64_t points = (int64_t)plan->data.train_points;
+    int64_t sequences = MICRO_TOKENS / context;
+    int64_t micro = least((sequences > 0 ? sequences : 1) * context, points);
+    if (train->batch_tokens != SKN_AUTO && train->batch_tokens % micro != 0)
+        micro = context;
+    decide(plan, "train.micro_tokens", &train->micro_tokens, micro,
+           micro == points ? "the whole text"
+                           : "2,048: products of more tokens are no faster");
+    int64_t most = points / train->micro_tokens;
+    int64_t count = least(STEP_TOKENS / train->micro_tokens, most);
+    decide(plan, "train.batch_tokens", &train->batch_tokens,
+           (count > 0 ? count : 1) * train->micro_tokens,
+           count == most ? "the whole text" : "the default");
+    train->batch_rows = train->micro_tokens;
+    plan->accumulate = (uint32_t)(train->batch_tokens / train->micro_tokens);
+    plan->batches_per_epoch =
+        (uint64_t)(points / train->batch_tokens) * plan->accumulate;
+    if (plan->batches_per_epoch == 0)
+        plan->batches_per_epoch = plan->accumulate;
+    uint64_t batches = (uint64_t)train->steps * plan->accumulate;
+    uint64_t epochs =
+        (batches + plan->batches_per_epoch - 1) / plan->batches_per_epoch;
+    decide(plan, "train.epochs", &train->epochs,
+           epochs > 0 ? (int64_t)epochs : 1,
+           epochs > 0 ? "as many as train.steps need" : "the default");
+    train->max_batches = (int64_t)batches;
+}
+
+static void
+resolve_steps(skn_plan_t *plan, skn_model_t *model)
+{
+    skn_model_train_t *train = &model->train;
+    skn_model_schedule_t *schedule = &train->schedule;
+    skn_reasons_t *reasons = &plan->reasons;
+    uint64_t steps = train->steps > 0
+                         ? (uint64_t)train->steps
+                         : plan->batches_per_epoch * (uint64_t)train->epochs /
+                               plan->accumulate;
+    if (train->optimizer.kind == SKN_OPTIMIZER_AUTO) {
+        train->optimizer.kind = SKN_OPTIMIZER_ADAM;
+        skn_reasons_add(reasons, "train.optimizer.kind",
+                        "the usual one of decoders");
+    }
+    if (train->optimizer.rate < 0) {
+        train->optimizer.rate = RATE;
+        skn_reasons_add(reasons, "train.optimizer.rate",
+                        "the usual rate of small decoders");
+    }
+    if (train->clip_norm < 0) {
+        train->clip_norm = CLIP_NORM;
+        skn_reasons_add(reasons, "train.clip_norm", "the default");
+    }
+    if (schedule->kind == SKN_SCHEDULE_AUTO) {
+        schedule->kind = SKN_SCHEDULE_COSINE;
+        skn_reasons_add(reasons, "train.schedule.kind",
+                        "the default: a rate that falls to zero");
+    }
+    if (schedule->kind != SKN_SCHEDULE_CONSTANT)
+        decide(plan, "train.schedule.warmup_batches", &schedule->warmup_batches,
+               skn_traits_clamp((double)steps / 20, 1, 100),
+               "a twentieth of the steps, 100 at most");
+    train->window = 1;
+    train->ensemble = 1;
+    train->ranker_trees = 0;
+    decide(plan, "train.patience", &train->patience, 0,
+           "a decoder trains all its steps");
+}
+
+/* Micro-batches in flight: one in each stage, and one more on the way up and
+ * down. */
+static uint32_t
+count_flights(const skn_plan_t *plan, int64_t stages)
+{
+    int64_t flights = stages + 2;
+    flights = flights < SKN_WINDOW_MAX ? flights : SKN_WINDOW_MAX;
+    return (uint32_t)least(flights, (int64_t)plan->accumulate);
+}
+
+void
+skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
+{
+    skn_model_decoder_t *decoder = &model->decoder;
+    skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
+    skn_model_layer_t *head = &layers[model->layer_count - 1];
+    resolve_batches(plan, model);
+    resolve_steps(plan, model);
+    decide(plan, "model.inner", &decoder->inner,
+           (8 * decoder->width / 3 + INNER_STEP - 1) / INNER_STEP * INNER_STEP,
+           "8/3 of the width, whole vectors");
+    decide(plan, "model.stages", &decoder->stages,
+           least(plan->units, decoder->layers),
+           plan->units < decoder->layers ? "one for each core"
+                                         : "as many as there are layers");
+    layers[SKN_DECODER_LAYER].shards = decoder->stages;
+    head->shards = head->shards == SKN_AUTO ? 1 : head->shards;
+    if (head->label_smoothing < 0)
+        head->label_smoothing = 0;
+    plan->flights = count_flights(plan, decoder->stages);
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+uint64_t
+skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer)
+{
+    const skn_model_decoder_t *decoder = &plan->model->decoder;
+    const skn_decoder_shape_t shape = skn_model_shape(plan->model);
+    uint64_t width = (uint64_t)decoder->width;
+    return layer == SKN_DECODER_LAYER
+               ? width * skn_decoder_stage_rows(&shape,
+                                                (uint32_t)decoder->layers, true)
+               : width * plan->data.labels;
+}
+
+uint64_t
+skn_plan_stage_bytes(const skn_plan_t *plan, uint64_t layers)
+{
+    const skn_decoder_t decoder = {
+        .shape = skn_model_shape(plan->model),
+        .half = plan->model->train.precision == SKN_PRECISION_BF16,
+    };
+    return plan->flights * layers * sizeof(float) *
+           skn_decoder_kept_floats(&decoder,
+                                   (size_t)plan->model->train.batch_rows);
+}

@@ -265,9 +265,12 @@ attend_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
         .c_stride = heads.qkv_stride
     };
     multiply(decoder, &product, scratch->room);
-    skn_heads_turn(&heads);
-    skn_kept_rows_put(kernels, &kept->qkv, qkv, heads.qkv_stride);
-    (void)skn_kept_rows_get(kernels, &kept->qkv, qkv);
+    for (size_t t = 0; t < kept->tokens; t++) {
+        float *row = qkv + t * heads.qkv_stride;
+        skn_heads_turn(&heads, t);
+        skn_kept_rows_put_row(kernels, &kept->qkv, t, row);
+        (void)skn_kept_rows_get_row(kernels, &kept->qkv, t, row);
+    }
     skn_heads_forward(&heads, scratch->room);
     skn_kept_rows_put(kernels, &kept->attention, attention, heads.stride);
 }

@@ -84,7 +84,8 @@ void skn_decoder_layer_backward(const skn_decoder_t *decoder,
                                 void *scratch);
 /* W: part `part` of skn_decoder_parts adds to its rows of `gradient`
  * [layer rows][width], contiguous. Parts have rows of their own: any order of
- * them gives the same bits. */
+ * them gives the same bits. A shorter micro-batch may have fewer parts; those
+ * beyond its last do nothing. */
 uint32_t skn_decoder_parts(const skn_decoder_shape_t *shape, size_t tokens);
 void skn_decoder_layer_weights(const skn_decoder_t *decoder,
                                const skn_decoder_kept_t *kept, uint32_t part,

@@ -40,16 +40,6 @@ skn_heads_scratch_bytes(const skn_kernels_t *kernels, size_t length,
            sizeof(float);
 }
 
-/* Turns a row of heads, of q or of k, at position `t`. */
-static void
-turn(const skn_heads_t *heads, float *row, size_t t)
-{
-    size_t head = heads->head, at = t * (head / 2);
-    for (size_t h = 0; h < heads->heads; h++)
-        heads->kernels->rotate(row + h * head, heads->cosine + at,
-                               heads->sine + at, head, false);
-}
-
 static skn_attention_t
 job_of(const skn_heads_t *heads, size_t sequence, size_t h)
 {
@@ -67,14 +57,14 @@ job_of(const skn_heads_t *heads, size_t sequence, size_t h)
 }
 
 void
-skn_heads_turn(const skn_heads_t *heads)
+skn_heads_turn(const skn_heads_t *heads, size_t t)
 {
-    size_t width = heads->heads * heads->head;
-    for (size_t t = 0; t < heads->sequences * heads->length; t++) {
-        float *row = heads->qkv + t * heads->qkv_stride;
-        turn(heads, row, t % heads->length);
-        turn(heads, row + width, t % heads->length);
-    }
+    size_t head = heads->head, width = heads->heads * head;
+    size_t at = t % heads->length * (head / 2);
+    float *row = heads->qkv + t * heads->qkv_stride;
+    for (size_t c = 0; c < 2 * width; c += head)
+        heads->kernels->rotate(row + c, heads->cosine + at, heads->sine + at,
+                               head, false);
 }
 
 void

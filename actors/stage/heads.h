@@ -30,8 +30,8 @@ void skn_heads_angles(float *cosine, float *sine, size_t context, size_t head,
 size_t skn_heads_scratch_bytes(const skn_kernels_t *kernels, size_t length,
                                size_t head);
 
-/* Turns q and k in qkv by their positions. */
-void skn_heads_turn(const skn_heads_t *heads);
+/* Turns q and k of token `t` of the micro-batch by their position. */
+void skn_heads_turn(const skn_heads_t *heads, size_t t);
 /* Fills out and log_sum from the turned q and k, and v. */
 void skn_heads_forward(const skn_heads_t *heads, void *scratch);
 /* Replaces q, k and v, as the forward pass read them, by the gradients by what

@@ -53,6 +53,8 @@ typedef struct skn_flight {
     size_t logit_room;
     size_t *group_logit; /* where each group's logits begin */
     uint32_t group_room;
+    bool keeps_logits; /* until the row gradients; otherwise a leaf's are
+                        * computed when needed, twice (fixed) */
     /* Positives that the shard owns: sample i has local rows
      * own[own_offset[i]..]. */
     uint32_t *own_offset, *own, *own_distinct;
@@ -137,6 +139,14 @@ void skn_head_scale(skn_head_t *head, const skn_flight_t *flight, uint32_t i,
 skn_status_t skn_head_refuse_label(const skn_head_t *head,
                                    const skn_flight_t *flight, uint32_t own,
                                    skn_error_t *error);
+
+/* Whether the batch's draw is measured (diagnose.h), which takes all logits. */
+static inline bool
+skn_head_is_measured(const skn_head_t *head, const skn_flight_t *flight)
+{
+    return head->whole_every > 0 &&
+           flight->labels->batch % head->whole_every == 0;
+}
 
 /* A sample without labels has no softmax loss, and so no gradient. */
 static inline bool

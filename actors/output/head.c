@@ -89,18 +89,30 @@ is_everybody(const skn_flight_t *flight, const skn_group_t *group)
     return group->sample_count == flight->rows;
 }
 
+/* The units [first, first + count) of a group, their logits, and the place for
+ * exp: over the logits, or separate. */
+typedef struct head_slice {
+    const skn_group_t *group;
+    uint32_t first, count;
+    float *logit, *exp;
+    size_t logit_stride, exp_stride;
+} head_slice_t;
+
 /* logit = hidden[group samples][H + 1] . rows[units]^T */
 static skn_status_t
-logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
-       float *logit, size_t stride, skn_error_t *error)
+logits(skn_head_t *head, const skn_flight_t *flight, const head_slice_t *slice,
+       skn_error_t *error)
 {
     const skn_selection_t *selection = &flight->selection;
-    skn_matrix_t w = skn_rows_matrix(
-        head->rows,
-        selection->everything ? NULL : selection->unit + group->unit_first);
+    const skn_group_t *group = slice->group;
+    skn_matrix_t w =
+        selection->everything
+            ? skn_rows_matrix_from(head->rows, slice->first)
+            : skn_rows_matrix(head->rows, selection->unit + group->unit_first +
+                                              slice->first);
     skn_gemm_t job = {
         .m = group->sample_count,
-        .n = group->unit_count,
+        .n = slice->count,
         .k = (size_t)head->hidden + 1,
         .a = { .at = flight->hidden,
                .row_stride = head->hidden_stride,
@@ -113,8 +125,8 @@ logits(skn_head_t *head, const skn_flight_t *flight, const skn_group_t *group,
                .row_stride = 1,
                .column_stride = w.row_stride,
                .column_index = w.row_index },
-        .c = logit,
-        .c_stride = stride,
+        .c = slice->logit,
+        .c_stride = slice->logit_stride,
     };
     return skn_head_multiply(head, &job, error);
 }
@@ -160,8 +172,11 @@ find_own(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 
 /* --- forward -------------------------------- */
 
+/* Decides whether the logits of a batch are kept, and makes room for them. They
+ * are computed twice if they are many, unless the rows change in between, or
+ * leaves are not blocks. */
 static skn_status_t
-make_room(skn_flight_t *flight, skn_error_t *error)
+make_room(const skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
     const skn_selection_t *selection = &flight->selection;
     size_t total = 0;
@@ -179,7 +194,10 @@ make_room(skn_flight_t *flight, skn_error_t *error)
         flight->group_logit[g] = total;
         total += group->sample_count * skn_stride_floats(group->unit_count);
     }
-    if (total > flight->logit_room) {
+    flight->keeps_logits = !head->fixed || head->rows_change ||
+                           skn_head_is_measured(head, flight) ||
+                           total <= head->kept_bytes / sizeof(float);
+    if (flight->keeps_logits && total > flight->logit_room) {
         free(flight->logit);
         flight->logit_room = 0;
         /* A tenth more, as the number of distinct labels varies a little. */
@@ -191,31 +209,78 @@ make_room(skn_flight_t *flight, skn_error_t *error)
     return SKN_OK;
 }
 
-/* Sums y o over the own positives of the group's samples. The sampler puts each
- * of the distinct labels into the set; a positive that is missing was not among
- * the distinct labels of the message. */
-static skn_status_t
-sum_positives(const skn_head_t *head, skn_flight_t *flight, uint32_t g,
-              skn_error_t *error)
+/* The whole of a group, whose logits are kept. */
+static head_slice_t
+whole_of(const skn_flight_t *flight, uint32_t g)
+{
+    const skn_group_t *group = &flight->selection.group[g];
+    size_t stride = skn_stride_floats(group->unit_count);
+    float *logit = flight->logit + flight->group_logit[g];
+    return (head_slice_t){ .group = group,
+                           .count = group->unit_count,
+                           .logit = logit,
+                           .exp = logit,
+                           .logit_stride = stride,
+                           .exp_stride = stride };
+}
+
+/* Sums y o over those own positives of the group's samples that are in the
+ * slice; returns their number. */
+static uint32_t
+sum_positives(const skn_head_t *head, skn_flight_t *flight,
+              const head_slice_t *slice)
 {
     const skn_selection_t *selection = &flight->selection;
-    const skn_group_t *group = &selection->group[g];
-    const uint32_t *units = selection->unit + group->unit_first;
-    size_t stride = skn_stride_floats(group->unit_count);
+    const skn_group_t *group = slice->group;
+    const uint32_t *units = selection->unit + group->unit_first + slice->first;
+    uint32_t found = 0;
     for (uint32_t s = 0; s < group->sample_count; s++) {
         uint32_t i = selection->sample[group->sample_first + s];
-        const float *row = flight->logit + flight->group_logit[g] + s * stride;
+        const float *row = slice->logit + s * slice->logit_stride;
         float y = skn_head_target(head, flight, i);
         for (uint32_t k = flight->own_offset[i]; k < flight->own_offset[i + 1];
              k++) {
             uint32_t own = flight->own[k];
-            uint32_t at = skn_head_lower_bound(units, group->unit_count, own);
-            if (at == group->unit_count || units[at] != own)
-                return skn_head_refuse_label(head, flight, own, error);
+            uint32_t at = skn_head_lower_bound(units, slice->count, own);
+            if (at == slice->count || units[at] != own)
+                continue;
             flight->positive_sum += (double)y * (double)row[at];
+            found++;
         }
     }
+    return found;
+}
+
+/* The sampler puts each of the distinct labels into the set; a positive that is
+ * missing was not among the distinct labels of the message. */
+static skn_status_t
+check_own(const skn_head_t *head, const skn_flight_t *flight,
+          skn_error_t *error)
+{
+    const uint32_t *distinct = flight->own_distinct;
+    uint32_t count = flight->own_distinct_count;
+    for (uint32_t k = 0; k < flight->own_offset[flight->rows]; k++) {
+        uint32_t at = skn_head_lower_bound(distinct, count, flight->own[k]);
+        if (at == count || distinct[at] != flight->own[k])
+            return skn_head_refuse_label(head, flight, flight->own[k], error);
+    }
     return SKN_OK;
+}
+
+/* Computes the logits that are kept. */
+static skn_status_t
+keep_logits(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
+{
+    uint32_t found = 0;
+    for (uint32_t g = 0; g < flight->selection.group_count; g++) {
+        head_slice_t slice = whole_of(flight, g);
+        if (logits(head, flight, &slice, error) != SKN_OK)
+            return SKN_NO_MEMORY;
+        found += sum_positives(head, flight, &slice);
+    }
+    return found == flight->own_offset[flight->rows]
+               ? SKN_OK
+               : check_own(head, flight, error);
 }
 
 skn_status_t
@@ -243,31 +308,17 @@ skn_head_forward(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
     flight->complete = head->loss == SKN_LOSS_IS_ONE_VS_ALL;
     if (status != SKN_OK || flight->strips.in_use)
         return status;
-    status = make_room(flight, error);
-    for (uint32_t g = 0; g < flight->selection.group_count && status == SKN_OK;
-         g++) {
-        const skn_group_t *group = &flight->selection.group[g];
-        status =
-            logits(head, flight, group, flight->logit + flight->group_logit[g],
-                   skn_stride_floats(group->unit_count), error);
-        if (status == SKN_OK)
-            status = sum_positives(head, flight, g, error);
-    }
-    return status;
+    status = make_room(head, flight, error);
+    if (status != SKN_OK)
+        return status;
+    return flight->keeps_logits ? keep_logits(head, flight, error)
+                                : check_own(head, flight, error);
 }
 
 /* --- leaves -------------------------------- */
 
-/* The units [first, first + count) of a group that belong to a leaf, their
- * logits, and the place for exp: over the logits if the shard is one leaf,
- * otherwise separate. */
-typedef struct head_slice {
-    const skn_group_t *group;
-    uint32_t first, count;
-    float *logit, *exp;
-    size_t logit_stride, exp_stride;
-} head_slice_t;
-
+/* The part of a group that belongs to a leaf. Logits that are not kept have a
+ * place, but are not computed. */
 static head_slice_t
 slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
          uint32_t leaf)
@@ -275,24 +326,37 @@ slice_of(const skn_head_t *head, const skn_flight_t *flight, uint32_t g,
     const skn_group_t *group = &flight->selection.group[g];
     const uint32_t *units = flight->selection.unit + group->unit_first;
     head_slice_t slice = { .group = group, .count = group->unit_count };
-    slice.logit_stride = skn_stride_floats(group->unit_count);
-    slice.exp_stride = slice.logit_stride;
     if (flight->strips.in_use)
         return slice;
-    slice.logit = slice.exp = flight->logit + flight->group_logit[g];
     if (!head->fixed)
-        return slice;
+        return whole_of(flight, g);
     assert(leaf >= head->row_first / head->block_rows);
     uint32_t row = leaf * head->block_rows - head->row_first;
     slice.first = skn_head_lower_bound(units, group->unit_count, row);
     slice.count =
         skn_head_lower_bound(units, group->unit_count, row + head->block_rows) -
         slice.first;
-    slice.logit += slice.first;
-    slice.exp = head->work;
-    slice.exp_stride = skn_stride_floats(slice.count);
+    slice.exp = slice.logit = head->work;
+    slice.exp_stride = slice.logit_stride = skn_stride_floats(slice.count);
     assert(group->sample_count * slice.exp_stride <= head->work_floats);
+    if (flight->keeps_logits) {
+        head_slice_t whole = whole_of(flight, g);
+        slice.logit = whole.logit + slice.first;
+        slice.logit_stride = whole.logit_stride;
+    }
     return slice;
+}
+
+/* Computes the logits of a slice in head->work; NaN without memory. */
+static void
+make_logits(skn_head_t *head, const skn_flight_t *flight,
+            const head_slice_t *slice)
+{
+    if (logits(head, flight, slice, NULL) == SKN_OK)
+        return;
+    head->starved = true;
+    memset(slice->logit, 0xff,
+           slice->group->sample_count * slice->logit_stride * sizeof(float));
 }
 
 /* Computes m and z (or the one-vs-all derivative) of each sample of the
@@ -397,6 +461,10 @@ compute_leaf(void *source, uint32_t leaf, skn_partial_t *into)
         if (flight->strips.in_use) {
             skn_strips_forward(head, flight, into);
         } else {
+            if (!flight->keeps_logits) {
+                make_logits(head, flight, &slice);
+                (void)sum_positives(head, flight, &slice);
+            }
             normalise(head, flight, &slice, into);
             pull(head, flight, &slice, into->pull);
         }
@@ -512,19 +580,19 @@ scale_samples(skn_head_t *head, const skn_flight_t *flight)
 
 /* With reduction `fixed` the logits are still there: replaces them by c p. */
 static void
-normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
+normalise_in_place(const skn_head_t *head, const skn_flight_t *flight,
+                   const head_slice_t *slice)
 {
     const skn_selection_t *selection = &flight->selection;
-    const skn_group_t *group = &selection->group[g];
-    const float *weight = selection->weight + group->unit_first;
-    size_t stride = skn_stride_floats(group->unit_count);
+    const skn_group_t *group = slice->group;
+    const float *weight = selection->weight + group->unit_first + slice->first;
     for (uint32_t s = 0; s < group->sample_count; s++) {
         uint32_t i = selection->sample[group->sample_first + s];
-        float *o = flight->logit + flight->group_logit[g] + s * stride;
+        float *o = slice->logit + s * slice->logit_stride;
         if (head->loss == SKN_LOSS_IS_ONE_VS_ALL)
-            head->kernels->sigmoid_weight(o, o, weight, group->unit_count);
+            head->kernels->sigmoid_weight(o, o, weight, slice->count);
         else
-            (void)head->kernels->exp_weight_sum(o, o, weight, group->unit_count,
+            (void)head->kernels->exp_weight_sum(o, o, weight, slice->count,
                                                 flight->root_greatest[i] +
                                                     logf(flight->root_sum[i]));
     }
@@ -532,17 +600,17 @@ normalise_in_place(const skn_head_t *head, skn_flight_t *flight, uint32_t g)
 
 /* c[units][H + 1] = logit[samples][units]^T . scaled[samples][H + 1] */
 static skn_status_t
-multiply_rows(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
-              skn_error_t *error)
+multiply_rows(skn_head_t *head, const skn_flight_t *flight,
+              const head_slice_t *slice, float *c, skn_error_t *error)
 {
-    const skn_group_t *group = &flight->selection.group[g];
+    const skn_group_t *group = slice->group;
     skn_gemm_t job = {
-        .m = group->unit_count,
+        .m = slice->count,
         .n = (size_t)head->hidden + 1,
         .k = group->sample_count,
-        .a = { .at = flight->logit + flight->group_logit[g],
+        .a = { .at = slice->logit,
                .row_stride = 1,
-               .column_stride = skn_stride_floats(group->unit_count) },
+               .column_stride = slice->logit_stride },
         .b = { .at = head->scaled,
                .row_stride = head->hidden_stride,
                .column_stride = 1,
@@ -554,8 +622,31 @@ multiply_rows(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
         .c_stride = (size_t)head->hidden + 1,
     };
     if (head->fixed)
-        normalise_in_place(head, flight, g);
+        normalise_in_place(head, flight, slice);
     return skn_head_multiply(head, &job, error);
+}
+
+/* multiply_rows of a group, leaf by leaf where the logits are not kept. */
+static skn_status_t
+multiply_group(skn_head_t *head, const skn_flight_t *flight, uint32_t g,
+               float *c, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    if (flight->keeps_logits) {
+        head_slice_t slice = whole_of(flight, g);
+        return multiply_rows(head, flight, &slice, c, error);
+    }
+    for (uint32_t row = 0; row < head->row_count && status == SKN_OK;
+         row += head->block_rows) {
+        head_slice_t slice = slice_of(
+            head, flight, g, (head->row_first + row) / head->block_rows);
+        status = logits(head, flight, &slice, error);
+        if (status == SKN_OK)
+            status = multiply_rows(head, flight, &slice,
+                                   c + slice.first * ((size_t)head->hidden + 1),
+                                   error);
+    }
+    return status;
 }
 
 static skn_status_t
@@ -564,7 +655,7 @@ group_gradient(skn_head_t *head, skn_flight_t *flight, uint32_t g, float *c,
 {
     skn_status_t status = flight->strips.in_use
                               ? skn_strips_gradient(head, flight, c, error)
-                              : multiply_rows(head, flight, g, c, error);
+                              : multiply_group(head, flight, g, c, error);
     if (status == SKN_OK && head->smoothing > 0)
         skn_smoothing_rows(head, flight, &flight->selection.group[g], c);
     return status;

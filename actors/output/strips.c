@@ -121,11 +121,9 @@ skn_strips_begin(skn_head_t *head, skn_flight_t *flight, skn_error_t *error)
 {
     const skn_selection_t *selection = &flight->selection;
     skn_strips_t *strips = &flight->strips;
-    bool whole =
-        head->whole_every > 0 && flight->labels->batch % head->whole_every == 0;
     strips->in_use = false;
-    if (head->fixed || whole || flight->rows == 0 ||
-        selection->group_count != 1 ||
+    if (head->fixed || skn_head_is_measured(head, flight) ||
+        flight->rows == 0 || selection->group_count != 1 ||
         selection->group[0].sample_count != flight->rows)
         return SKN_OK;
     size_t stride = skn_strips_stride(flight->rows);

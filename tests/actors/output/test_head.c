@@ -347,6 +347,30 @@ expect_same_outcome(const problem_t *problem, const outcome_t *got,
     cr_expect(memcmp(got->row, want->row, weights * sizeof(float)) == 0);
 }
 
+/* The tree of blocks has the same bits whether logits are kept or not. */
+Test(head, logits_that_are_computed_again_have_the_same_bits)
+{
+    for (size_t k = 0; k < 2 * SAMPLINGS; k++) {
+        outcome_t kept, again;
+        problem_t problem =
+            problem_of(&samplings[k / 2],
+                       k % 2 ? SKN_LOSS_IS_ONE_VS_ALL : SKN_LOSS_IS_SOFTMAX,
+                       SKN_ROWS_SGD_BF16);
+        problem_init(&problem, 37, true);
+        head_run(&problem, true, 1, &kept);
+        problem.kept_bytes = 1;
+        for (uint32_t shards = 1; shards <= 3; shards++) {
+            head_run(&problem, true, shards, &again);
+            cr_expect(fabs(again.loss - kept.loss) <= 1e-9 * kept.loss);
+            again.loss = kept.loss; /* summed in another order */
+            expect_same_outcome(&problem, &again, &kept);
+            outcome_fini(&again);
+        }
+        outcome_fini(&kept);
+        problem_fini(&problem);
+    }
+}
+
 /* Whether all powers are kept, those of the first strip, or none; or rows are
  * formed at once. */
 Test(head, powers_that_are_computed_again_have_the_same_bits)

@@ -69,9 +69,11 @@ typedef struct skn_flight {
     float *push;                 /* v, [rows][H] */
     skn_strips_t strips;
     /* Where the forward pass forms the row gradients, too, [units][H + 1], and
-     * the message that it belongs to: skn_head_forms_rows; NULL otherwise. */
+     * whether it adds to what is there: skn_head_forms_rows; NULL otherwise. */
     float *value;
-    skn_gradient_t *gradient;
+    bool adds;
+    skn_gradient_t *gradient; /* what has been formed; NULL otherwise, and where
+                               * the batches of a step share one */
 } skn_flight_t;
 
 typedef struct skn_head {

@@ -33,7 +33,8 @@ skn_status_t skn_head_forward(skn_head_t *head, skn_flight_t *flight,
                               skn_error_t *error);
 /* Whether the nodes' sums can form the row gradients, too: if the caller then
  * sets flight->value, an array for skn_head_gradient, they do, and
- * skn_head_gradient completes that array. */
+ * skn_head_gradient, which need not wait for M and Z, completes that array.
+ * Batches may add to the array of an earlier one, flight->adds. */
 bool skn_head_forms_rows(const skn_head_t *head, const skn_flight_t *flight);
 /* Computes node k of head->node into `into`, whose arrays the caller has made:
  * greatest and sum [rows] (they may be the flight's own), pull and push

@@ -48,6 +48,9 @@ typedef struct output {
     uint32_t flight_count;
     skn_flight_t flights[SKN_ISSUED_MAX + 1];
     skn_arrivals_t arrivals;
+    /* The row gradients of the batches of a step, where these add up what they
+     * form in the forward pass, of step s at s % window; NULL: none yet. */
+    skn_gradient_t *sum[SKN_WINDOW_MAX];
     skn_tree_node_t *nodes; /* [leaves]: no cover of the tree has more */
     uint64_t marker;        /* the next marker: batches applied there */
 } output_t;
@@ -110,6 +113,40 @@ gradient_new(skn_actor_t *actor, const skn_head_t *head, uint32_t unit_count,
     return skn_actor_message(actor, &skn_gradient_schema, counts, error);
 }
 
+static skn_gradient_t **
+sum_of(output_t *output, uint64_t batch)
+{
+    const skn_turns_t *turns = &output->turns;
+    return &output->sum[batch / turns->accumulate % turns->window];
+}
+
+/* Computes what the batch sends; and its row gradients, if nothing has to be
+ * waited for: in the order of batches, so that a step's sum has the same bits
+ * whenever messages come. Batches with the same units share one sum. */
+static skn_status_t
+form_rows(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+          skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    bool shares = output->turns.accumulate > 1 && flight->selection.everything;
+    skn_gradient_t **into =
+        shares ? sum_of(output, flight->labels->batch) : &flight->gradient;
+    if (!skn_head_forms_rows(head, flight))
+        return skn_share_send(actor, head, flight, &output->share, error);
+    flight->adds = *into != NULL;
+    if (!*into)
+        *into = gradient_new(actor, head, skn_head_gradient_units(head, flight),
+                             error);
+    if (!*into)
+        return error->status;
+    flight->value = (*into)->value.at;
+    skn_status_t status =
+        skn_share_send(actor, head, flight, &output->share, error);
+    return status == SKN_OK ? skn_head_gradient(head, flight, (*into)->unit.at,
+                                                flight->value, error)
+                            : status;
+}
+
 static skn_status_t
 forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         skn_error_t *error)
@@ -127,20 +164,12 @@ forward(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
         output->head.sampler, error);
     if (status == SKN_OK)
         status = skn_head_forward(&output->head, flight, error);
-    if (status == SKN_OK && skn_head_forms_rows(&output->head, flight)) {
-        flight->gradient =
-            gradient_new(actor, &output->head,
-                         skn_head_gradient_units(&output->head, flight), error);
-        if (!flight->gradient)
-            return error->status;
-        flight->value = flight->gradient->value.at;
-    }
     if (status != SKN_OK)
         return status;
     skn_diagnose_flight(&output->diagnose, &output->head, flight,
                         diagnosis_of(output, flight));
     skn_turns_forward_done(&output->turns);
-    return skn_share_send(actor, &output->head, flight, &output->share, error);
+    return form_rows(actor, output, flight, error);
 }
 
 /* --- update -------------------------------- */
@@ -181,6 +210,45 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
     return skn_actor_send(actor, &skn_result_schema, &result, error);
 }
 
+/* Returns what the batch sends to the updater, NULL and a filled `error` if
+ * that fails: of batches that share a sum, the last of the step has it. */
+static skn_gradient_t *
+take_gradient(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
+              uint32_t unit_count, skn_error_t *error)
+{
+    skn_head_t *head = &output->head;
+    uint64_t batch = flight->labels->batch;
+    skn_gradient_t **sum = sum_of(output, batch), *gradient = flight->gradient;
+    bool is_formed = flight->value != NULL;
+    bool ends = skn_turns_ends_step(&output->turns, batch);
+    flight->gradient = NULL;
+    flight->value = NULL;
+    flight->adds = false;
+    if (gradient)
+        return gradient;
+    if (is_formed && ends) {
+        gradient = *sum;
+        *sum = NULL;
+        return gradient;
+    }
+    gradient = gradient_new(actor, head, is_formed ? 0 : unit_count, error);
+    if (!gradient || is_formed)
+        return gradient;
+    if (skn_head_gradient(head, flight, gradient->unit.at, gradient->value.at,
+                          error) != SKN_OK) {
+        skn_message_drop(gradient);
+        return NULL;
+    }
+    if (ends && *sum) { /* all other batches of the step: the same units */
+        assert((*sum)->value.count == gradient->value.count);
+        head->kernels->add(gradient->value.at, gradient->value.at,
+                           (*sum)->value.at, gradient->value.count);
+        skn_message_drop(*sum);
+        *sum = NULL;
+    }
+    return gradient;
+}
+
 static skn_status_t
 update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
        skn_error_t *error)
@@ -189,21 +257,15 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     assert(flight->labels && head->rows);
     assert(flight->labels->batch == output->turns.updates);
     uint32_t unit_count = skn_head_gradient_units(head, flight);
-    skn_gradient_t *gradient = flight->gradient;
-    if (!gradient)
-        gradient = gradient_new(actor, head, unit_count, error);
-    flight->gradient = NULL;
+    skn_status_t status = send_result(actor, output, flight, unit_count, error);
+    if (status != SKN_OK)
+        return status;
+    skn_gradient_t *gradient =
+        take_gradient(actor, output, flight, unit_count, error);
     if (!gradient)
         return error->status;
-    skn_status_t status = send_result(actor, output, flight, unit_count, error);
-    if (status == SKN_OK)
-        status = skn_head_gradient(head, flight, gradient->unit.at,
-                                   gradient->value.at, error);
-    if (status != SKN_OK) {
-        skn_message_drop(gradient);
-        return status;
-    }
-    skn_shard_index_change(&output->index, gradient->unit.at, unit_count);
+    skn_shard_index_change(&output->index, gradient->unit.at,
+                           (uint32_t)gradient->unit.count);
     gradient->batch = flight->labels->batch;
     output->marker = flight->labels->horizon + 1;
     if (skn_turns_update_sent(&output->turns)) {
@@ -212,7 +274,6 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
     }
     skn_message_drop(flight->labels);
     flight->labels = NULL;
-    flight->value = NULL;
     return skn_actor_post(actor, gradient, error);
 }
 
@@ -602,6 +663,8 @@ output_close(skn_actor_t *actor, void *state)
         skn_message_drop(output->flights[k].gradient);
         skn_flight_fini(&output->flights[k]);
     }
+    for (uint32_t k = 0; k < SKN_WINDOW_MAX; k++)
+        skn_message_drop(output->sum[k]);
     skn_arrivals_close(&output->arrivals);
     free(output->nodes);
     skn_slicing_fini(&output->share.slicing);

@@ -480,7 +480,8 @@ scale_samples(skn_head_t *head, const skn_flight_t *flight,
     return changed;
 }
 
-/* Adds the span's part to value[units][H + 1], or sets it in the first span.
+/* Adds the span's part to value[units][H + 1], or sets it in the first span of
+ * a flight that does not add.
  * Powers that were not kept are computed again, from the same numbers to the
  * same bits. */
 static skn_status_t
@@ -497,7 +498,7 @@ gradient(skn_head_t *head, const skn_flight_t *flight, const head_span_t *span,
                .row_stride = head->hidden_stride,
                .column_stride = 1 },
         .c_stride = width,
-        .add = span->first > 0,
+        .add = flight->adds || span->first > 0,
     };
     if (span->kept_strips < count)
         status = begin_logits(head, flight, span, &again, error);

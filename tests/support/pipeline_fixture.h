@@ -44,6 +44,7 @@ typedef struct layout {
     bool wire, free_order, packed;
     bool is_linear;              /* neither ReLU nor biases */
     bool has_nats;               /* evaluations find the loss */
+    bool accumulates;            /* the five batches of an epoch make a step */
     const char *word[WORDS_MAX]; /* further overrides, up to a NULL */
 } layout_t;
 
@@ -290,6 +291,12 @@ pipeline_train(pipeline_t *pipeline, const layout_t *layout)
     if (layout->has_nats)
         run.topology = pipeline_changed(&run.topology, " normalises: false",
                                         " normalises: true");
+    if (layout->accumulates) {
+        run.topology =
+            pipeline_changed(&run.topology, " accumulate: 1", " accumulate: 5");
+        run.topology =
+            pipeline_changed(&run.topology, " flights: 1", " flights: 3");
+    }
     skn_start_options_t start =
         SKN_START_OPTIONS(.wire = layout->wire, .no_binding = true);
     cr_assert_eq(skn_topology_start(run.topology, &start, &error), SKN_OK, "%s",

@@ -433,6 +433,16 @@ Test(pipeline, ten_runs_are_one)
                        10);
 }
 
+Test(pipeline, ten_runs_with_steps_of_several_batches_are_one)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++)
+        expect_repeats((layout_t){ .hidden = 1,
+                                   .output = shards,
+                                   .window = 1,
+                                   .accumulates = true },
+                       10);
+}
+
 Test(pipeline, ten_runs_with_dense_layers_are_one)
 {
     expect_repeats((layout_t){ .hidden = 2,
@@ -521,8 +531,12 @@ expect_as_in_double(layout_t layout, double rate)
     layout.word[0] = word;
     (void)snprintf(name, sizeof(name), "window %u, %u batches", layout.window,
                    layout.batches);
+    /* A step of five batches is five of a fifth, which see the same weights. */
     double loss =
-        net_train(&pipeline, &net, layout.batches, layout.window, rate);
+        layout.accumulates
+            ? net_train(&pipeline, &net, layout.batches, PER_EPOCH,
+                        rate / PER_EPOCH)
+            : net_train(&pipeline, &net, layout.batches, layout.window, rate);
     trained_t trained = pipeline_train(&pipeline, &layout);
     cr_expect(fabs(trained.loss - loss) <= 1e-5 * loss,
               "%s: loss %.6f, in double %.6f", name, trained.loss, loss);
@@ -560,6 +574,18 @@ Test(pipeline, twenty_steps_without_relu_or_bias_are_what_they_are_in_double)
                                         .window = window,
                                         .batches = 20,
                                         .is_linear = true },
+                            2);
+}
+
+/* One output shard adds up the step by itself, several send each batch's. */
+Test(pipeline, steps_of_several_batches_are_what_they_are_in_double)
+{
+    for (uint32_t shards = 1; shards <= 3; shards++)
+        expect_as_in_double((layout_t){ .hidden = 1,
+                                        .output = shards,
+                                        .window = 1,
+                                        .batches = 20,
+                                        .accumulates = true },
                             2);
 }
 

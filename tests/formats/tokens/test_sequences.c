@@ -147,7 +147,7 @@ Test(sequences, copies_of_a_document_are_held_back_together)
     const skn_tokens_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
     skn_tokens_t *tokens = tokens_good(folder.path, &options);
     for (uint64_t seed = 1; seed < 20; seed++) {
-        skn_sequences_split_t split = split_good(tokens, 1, 0.1, seed);
+        skn_sequences_split_t split = split_good(tokens, 1, 0.12, seed);
         cr_expect_eq(ends_in(&split.validate) % 3, 0u);
         skn_sequences_split_fini(&split);
     }

@@ -5,9 +5,12 @@
 
 #include <criterion/criterion.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "formats/tokens/tokens_file.h"
 #include "tests/formats/tokens/token_text.h"
 
 static const skn_tokens_options_t bytes_anonymous = { .cache =
@@ -301,5 +304,47 @@ Test(tokens, what_has_no_text_is_refused)
     (void)snprintf(sentence, sizeof(sentence), "%s: no such file or folder",
                    folder.other);
     tokens_refused(folder.other, &bytes_anonymous, SKN_NO_INPUT, sentence);
+    folder_remove(folder.path);
+}
+
+/* The second text is a pipe, which is opened when the first one has been looked
+ * at: then the child changes that one. */
+Test(tokens, a_text_that_changes_while_it_is_read_is_noticed, .timeout = 60)
+{
+    folder_t folder;
+    char sentence[700];
+    folder_make(&folder);
+    text_write(folder.file, "the cat");
+    cr_assert_eq(mkfifo(folder.other, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int pipe = open(folder.other, O_WRONLY);
+        int text = open(folder.file, O_WRONLY);
+        bool good = write(text, "the dog", 7) == 7 && close(text) == 0 &&
+                    write(pipe, "and", 3) == 3 && close(pipe) == 0;
+        _exit(good ? 0 : 1);
+    }
+    char *path[] = { folder.file, folder.other };
+    bool is_named[] = { true, true };
+    const skn_texts_t texts = { .path = path,
+                                .count = 2,
+                                .is_named = is_named };
+    const skn_cache_form_t form = { .place = SKN_CACHE_ANONYMOUS };
+    skn_cache_places_t places;
+    skn_cache_temp_t temp;
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_cache_places_init(&places, &form, &error), SKN_OK);
+    cr_assert_eq(skn_cache_temp_open(&places, 0, &temp, &error), SKN_OK);
+    cr_expect_eq(
+        skn_tokens_build("texts", &texts, &bytes_anonymous, &temp, &error),
+        SKN_BUSY);
+    (void)snprintf(sentence, sizeof(sentence), "%s: changed while it was read",
+                   folder.file);
+    cr_expect_str_eq(error.text, sentence);
+    skn_cache_temp_close(&temp);
+    skn_cache_places_fini(&places);
+    int code;
+    cr_assert_eq(waitpid(child, &code, 0), child);
+    cr_expect_eq(code, 0);
     folder_remove(folder.path);
 }

@@ -169,7 +169,8 @@ add_combiner(wire_t *wire, uint32_t layer, uint32_t node)
     skn_wire_int(wire, "columns", (uint64_t)below->units);
     skn_wire_cuts(wire, layer);
     skn_wire_int(wire, "batch_rows", (uint64_t)wire->model->train.batch_rows);
-    skn_wire_int(wire, "window", (uint64_t)wire->model->train.window);
+    /* It has two windows of places: one for each batch issued. */
+    skn_wire_int(wire, "window", (wire->issued + 1) / 2);
 }
 
 void

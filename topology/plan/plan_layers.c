@@ -56,11 +56,13 @@ set_shared(wire_t *wire, uint32_t layer, double dropout, uint32_t leaves)
         skn_wire_text(wire, "precision", precision_words[train->precision]);
 }
 
-/* Gradients that leave a node are sent for open units only. */
+/* Gradients that leave a node are sent for open units only; all units of a
+ * decoder are open. */
 static void
 set_packed(wire_t *wire, uint32_t layer)
 {
-    if (skn_plan_crosses(wire->plan, layer - 1))
+    if (!skn_model_is_decoder(wire->model) &&
+        skn_plan_crosses(wire->plan, layer - 1))
         skn_wire_text(wire, "packed", "true");
 }
 

@@ -316,24 +316,27 @@ Test(head, strips_of_bf16_are_near_those_of_floats)
  * as many samples at a time as have room: 32 of 70 here. */
 Test(head, rows_formed_in_the_forward_pass_are_what_differences_say)
 {
-    for (int loss = 0; loss < 2; loss++)
-        for (uint32_t shards = 1; shards <= 2; shards++) {
-            outcome_t outcome;
-            problem_t problem =
-                problem_of(&samplings[loss],
-                           loss ? SKN_LOSS_IS_ONE_VS_ALL : SKN_LOSS_IS_SOFTMAX,
-                           SKN_ROWS_SGD);
-            problem.rows = 70;
-            problem.strip_units = 7;
-            problem.kept_bytes = problem.labels * 32 * sizeof(float);
-            problem.forms_rows = true;
-            problem_init(&problem, 23, true);
-            head_run(&problem, false, shards, &outcome);
-            cr_expect_eq(outcome.formed, loss || shards == 1 ? shards : 0);
-            expect_gradients(&problem, &outcome, "formed at once");
-            outcome_fini(&outcome);
-            problem_fini(&problem);
-        }
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t shards = 1 + k % 2;
+        bool one_vs_all = k >= 6;
+        outcome_t outcome;
+        problem_t problem = problem_of(&samplings[one_vs_all],
+                                       one_vs_all ? SKN_LOSS_IS_ONE_VS_ALL
+                                                  : SKN_LOSS_IS_SOFTMAX,
+                                       SKN_ROWS_SGD);
+        problem.late = k / 2 == 1;
+        problem.smoothing = k / 2 == 2 ? 0.3 : 0;
+        problem.rows = 70;
+        problem.strip_units = 7;
+        problem.kept_bytes = problem.labels * 32 * sizeof(float);
+        problem.forms_rows = true;
+        problem_init(&problem, 23, true);
+        head_run(&problem, false, shards, &outcome);
+        cr_expect_eq(outcome.formed, one_vs_all || shards == 1 ? shards : 0);
+        expect_gradients(&problem, &outcome, "formed at once");
+        outcome_fini(&outcome);
+        problem_fini(&problem);
+    }
 }
 
 static void

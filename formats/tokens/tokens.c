@@ -71,18 +71,24 @@ file_write(void *owner, skn_cache_temp_t *temp, skn_error_t *error)
                             temp, error);
 }
 
-/* Caches with different tokenizers have different names, so that two runs do
- * not replace each other's. */
+/* Caches with different tokenizers, and of the first source with or without
+ * more of them, have different names, so that two runs do not replace each
+ * other's. */
 static void
-suffix_write(char suffix[SUFFIX_BYTES], const skn_tokens_options_t *options)
+suffix_write(char suffix[SUFFIX_BYTES], const skn_tokens_options_t *options,
+             size_t source_count)
 {
+    char more[16] = "";
+    if (source_count > 1)
+        (void)snprintf(more, sizeof(more), ".%u-more",
+                       (unsigned)(source_count - 1));
     if (options->tokenizer)
-        (void)snprintf(suffix, SUFFIX_BYTES, ".%016" PRIx64 ".skt",
+        (void)snprintf(suffix, SUFFIX_BYTES, "%s.%016" PRIx64 ".skt", more,
                        skn_tokenizer_hash(options->tokenizer));
     else if (options->kind == SKN_TOKENIZER_BYTES)
-        (void)snprintf(suffix, SUFFIX_BYTES, ".bytes.skt");
+        (void)snprintf(suffix, SUFFIX_BYTES, "%s.bytes.skt", more);
     else
-        (void)snprintf(suffix, SUFFIX_BYTES, ".words-%u.skt",
+        (void)snprintf(suffix, SUFFIX_BYTES, "%s.words-%u.skt", more,
                        options->vocabulary);
 }
 
@@ -95,7 +101,7 @@ texts_open(skn_tokens_t *tokens, const char *const *source, size_t source_count,
     skn_cache_places_t places = { 0 };
     skn_status_t status =
         skn_texts_init(&opening.texts, source, source_count, error);
-    suffix_write(suffix, options);
+    suffix_write(suffix, options, source_count);
     const skn_cache_form_t form = {
         .source = source[0],
         .can_be_named = true,

@@ -9,8 +9,8 @@
  * it is mapped as it is.
  *
  * Every document ends with SKN_TOKEN_END. Memory does not grow with the texts,
- * except by their names and 16 bytes a document. An open array can be used from
- * any thread.
+ * except by their names and 33 bytes a file. An open array can be used from any
+ * thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_TOKENS_TOKENS_H
 #define FORMATS_TOKENS_TOKENS_H

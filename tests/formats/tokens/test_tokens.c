@@ -198,6 +198,33 @@ Test(tokens, the_token_file_is_made_once_for_each_tokenizer)
     folder_remove(folder.path);
 }
 
+Test(tokens, several_sources_are_one_array_with_a_token_file_of_its_own)
+{
+    folder_t folder;
+    char second[600], path[600];
+    folder_make(&folder);
+    text_write(folder.file, "the cat");
+    put(&folder, "second", "a dog", 5);
+    path_in(&folder, "second", second);
+    const char *const source[] = { folder.file, second };
+    const skn_tokens_options_t options = { 0 };
+    for (int turn = 0; turn < 2; turn++) {
+        skn_tokens_t *tokens;
+        skn_error_t error = { 0 };
+        cr_assert_eq(skn_tokens_open(source, 2, &options, &tokens, &error),
+                     SKN_OK, "%s", error.text);
+        cr_expect_eq(skn_tokens_info(tokens)->built, turn == 0);
+        cr_expect_eq(skn_tokens_info(tokens)->document_count, 2u);
+        expect_document(tokens, 0, "the cat", 7);
+        expect_document(tokens, 1, "a dog", 5);
+        skn_tokens_close(&tokens);
+        cr_expect_eq(builds(folder.file, &options), turn == 0);
+    }
+    path_in(&folder, "f.txt.1-more.bytes.skt", path);
+    cr_expect_eq(access(path, R_OK), 0);
+    folder_remove(folder.path);
+}
+
 Test(tokens, a_damaged_token_file_is_made_again)
 {
     folder_t folder;

@@ -9,6 +9,7 @@
  * Times come from clock messages; evaluations are subtracted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "actors/protocol/kinds.h"
@@ -327,7 +328,9 @@ static void
 judge(course_t *course)
 {
     skn_progress_t *progress = &course->progress;
-    if (!course->has_validation)
+    /* A decoder trains all its steps, and its last state is its model. */
+    if (!course->has_validation ||
+        (course->progress.batch_tokens > 0 && course->patience == 0))
         return;
     if (course->validation.p1 > progress->best_p1) {
         progress->best_p1 = course->validation.p1;
@@ -356,6 +359,25 @@ close_epoch(skn_actor_t *actor, course_t *course, bool evaluated,
     return status == SKN_OK ? close_marker(actor, course, error) : status;
 }
 
+/* Reports an evaluation within an epoch. */
+static skn_status_t
+close_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
+{
+    skn_json_text_t text = { 0 };
+    const skn_progress_t *progress = &course->progress;
+    skn_json_text_add(&text,
+                      "{\"event\":\"validation\",\"batch\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,\"loss\":%.6f",
+                      progress->batch, progress->seconds, progress->cpu_seconds,
+                      skn_progress_loss(progress));
+    skn_progress_write_nats(progress, progress->validation_nats, &text);
+    skn_json_text_add(&text, "}");
+    skn_status_t status = tell(actor, &text, error);
+    if (status == SKN_OK && skn_actor_stop_wanted(actor))
+        course->stopping = !is_last(course);
+    return status == SKN_OK ? close_marker(actor, course, error) : status;
+}
+
 static skn_status_t
 evaluate(skn_actor_t *actor, course_t *course, skn_purpose_t purpose,
          skn_error_t *error)
@@ -375,6 +397,10 @@ static skn_status_t
 on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_progress_t *progress = &course->progress;
+    if (!epoch_is_whole(course) && !course->stopping &&
+        course->has_validation &&
+        skn_markers_evaluates_within(&course->markers, progress->batch))
+        return evaluate(actor, course, SKN_PURPOSE_VALIDATE, error);
     if (!epoch_is_whole(course) || course->stopping)
         return close_marker(actor, course, error);
     progress->epoch =
@@ -413,7 +439,8 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
         return next_span(actor, course, error);
     case CLOCK_EVALUATED:
         skn_training_time_skip(&course->time, clock);
-        return close_epoch(actor, course, true, error);
+        return course->epoch_done ? close_epoch(actor, course, true, error)
+                                  : close_evaluation(actor, course, error);
     default:
         skn_training_time_mark(&course->time, clock, &course->progress);
         return on_marker(actor, course, error);
@@ -620,6 +647,7 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .every_batches = option_u64(actor, "every_batches"),
         .every_epochs = option_u64(actor, "every_epochs"),
         .evaluate_every = option_u64(actor, "evaluate_every"),
+        .evaluate_batches = option_u64(actor, "evaluate_batches"),
     };
     course->patience = option_u64(actor, "patience");
     course->shards = (uint32_t)option_u64(actor, "shards");
@@ -640,6 +668,9 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     }
     skn_training_time_init(&course->time, &course->progress);
     course->nodes = (uint32_t)option_u64(actor, "nodes");
+    course->progress.batch_tokens = option_u64(actor, "micro_tokens");
+    course->progress.bytes_per_token =
+        skn_actor_option_real(actor, "bytes_per_token");
     course->progress.nodes = course->nodes;
     course->seconds_before = course->progress.seconds;
     course->rows_before = (double)course->progress.loss_rows;
@@ -682,6 +713,13 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("every_batches", "0", SKN_SETTING_EVERY_BATCHES),
     SKN_OPTION_OF("every_epochs", "0", SKN_SETTING_EVERY_EPOCHS),
     SKN_OPTION_OF("evaluate_every", "1", SKN_SETTING_EVALUATE_EVERY),
+    { "evaluate_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "batches between evaluations on validation points within an epoch; 0: "
+      "none" },
+    { "micro_tokens", SKN_OPTION_INT, "0", 0, SKN_BATCH_ROWS_MAX, NULL,
+      "tokens of a batch of text; 0: the data are not a text" },
+    { "bytes_per_token", SKN_OPTION_REAL, "0", 0, 1e6, NULL,
+      "bytes of the validation text for each token; 0: not known" },
     { "validates", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "evaluate on validation points" },
     { "tests", SKN_OPTION_BOOL, "false", 0, 0, NULL,

@@ -19,8 +19,12 @@ uint64_t
 skn_markers_next(const skn_markers_t *markers, uint64_t first)
 {
     uint64_t end = least_multiple_above(first, markers->batches_per_epoch);
-    if (markers->every_batches > 0) {
-        uint64_t due = least_multiple_above(first, markers->every_batches);
+    const uint64_t steps[] = { markers->every_batches,
+                               markers->evaluate_batches };
+    for (int k = 0; k < 2; k++) {
+        if (steps[k] == 0)
+            continue;
+        uint64_t due = least_multiple_above(first, steps[k]);
         end = due < end ? due : end;
     }
     return end < markers->total_batches ? end : markers->total_batches;
@@ -40,6 +44,12 @@ skn_markers_epoch_is_whole(const skn_markers_t *markers, uint64_t batch,
     return skn_markers_epochs_begun(markers, batch) > epochs &&
            (is_multiple(batch, markers->batches_per_epoch) ||
             batch >= markers->total_batches);
+}
+
+bool
+skn_markers_evaluates_within(const skn_markers_t *markers, uint64_t batch)
+{
+    return is_multiple(batch, markers->evaluate_batches);
 }
 
 bool

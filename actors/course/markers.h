@@ -12,10 +12,12 @@ typedef struct skn_markers {
     uint64_t total_batches;
     uint64_t every_batches, every_epochs; /* between checkpoints; 0: none */
     uint64_t evaluate_every; /* epochs; 0: only at the end of the run */
+    uint64_t
+        evaluate_batches; /* between evaluations within an epoch; 0: none */
 } skn_markers_t;
 
-/* The marker after batch `first`: the end of an epoch or of the run, or a
- * checkpoint, whichever is first. */
+/* The marker after batch `first`: the end of an epoch or of the run, a
+ * checkpoint, or an evaluation, whichever is first. */
 uint64_t skn_markers_next(const skn_markers_t *markers, uint64_t first);
 /* The number of epochs that the batches below `batch` belong to. */
 uint64_t skn_markers_epochs_begun(const skn_markers_t *markers, uint64_t batch);
@@ -23,6 +25,8 @@ uint64_t skn_markers_epochs_begun(const skn_markers_t *markers, uint64_t batch);
  * The last epoch of a run may be short. */
 bool skn_markers_epoch_is_whole(const skn_markers_t *markers, uint64_t batch,
                                 uint64_t epochs);
+/* Whether an evaluation is due at `batch`, where no epoch ends. */
+bool skn_markers_evaluates_within(const skn_markers_t *markers, uint64_t batch);
 /* Whether an evaluation is due after `epoch` epochs, at `batch`. */
 bool skn_markers_evaluates(const skn_markers_t *markers, uint64_t batch,
                            uint64_t epoch);

@@ -25,6 +25,7 @@
     N(measured)                                                                \
     N(listed)                                                                  \
     N(capped)                                                                  \
+    N(batch_tokens)                                                            \
     N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
 #define REALS(N)                                                               \
     N(seconds)                                                                 \
@@ -33,6 +34,7 @@
     N(best_p1)                                                                 \
     N(validation_nats)                                                         \
     N(best_nats)                                                               \
+    N(bytes_per_token)                                                         \
     N(loss_sum)                                                                \
     N(mass_sum)                                                                \
     N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
@@ -258,11 +260,16 @@ skn_progress_write_draws(const skn_progress_t *progress, skn_json_text_t *text)
             progress->mass_sum / measured, progress->recall_sum / measured);
 }
 
-static void
-write_nats(double nats, skn_json_text_t *text)
+void
+skn_progress_write_nats(const skn_progress_t *progress, double nats,
+                        skn_json_text_t *text)
 {
-    if (nats >= 0)
-        skn_json_text_add(text, ",\"validation_nats\":%.6f", nats);
+    if (nats < 0)
+        return;
+    skn_json_text_add(text, ",\"validation_nats\":%.6f", nats);
+    if (progress->bytes_per_token > 0)
+        skn_json_text_add(text, ",\"bits_per_byte\":%.6f",
+                          nats / (M_LN2 * progress->bytes_per_token));
 }
 
 void
@@ -276,11 +283,13 @@ skn_progress_write_epoch(const skn_progress_t *progress,
                       "\"examples_per_s\":%.1f,\"loss\":%.6f",
                       progress->epoch, progress->batch, progress->seconds,
                       progress->cpu_seconds, epoch->rows_per_s, progress->loss);
+    if (progress->batch_tokens > 0)
+        skn_json_text_add(text, ",\"tokens_per_s\":%.1f", epoch->rows_per_s);
     if (epoch->scores)
         skn_scores_write(epoch->scores, "", text);
     if (epoch->validation) {
         skn_scores_write(epoch->validation, "validate_", text);
-        write_nats(progress->validation_nats, text);
+        skn_progress_write_nats(progress, progress->validation_nats, text);
     }
     skn_progress_write_draws(progress, text);
     skn_json_text_add(text, ",\"rss_mb\":%.1f}",
@@ -301,7 +310,12 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                       progress->cpu_seconds, progress->loss);
     skn_scores_write(best ? &progress->best_scores : &progress->scores, "",
                      text);
-    write_nats(best ? progress->best_nats : progress->validation_nats, text);
+    skn_progress_write_nats(
+        progress, best ? progress->best_nats : progress->validation_nats, text);
+    if (progress->batch_tokens > 0 && progress->seconds > 0)
+        skn_json_text_add(text, ",\"tokens_per_s\":%.1f",
+                          (double)(progress->batch * progress->batch_tokens) /
+                              progress->seconds);
     if (progress->nodes > 1)
         skn_json_text_add(text,
                           ",\"nodes\":%" PRIu64 ",\"wire_bytes_sent\":%" PRIu64

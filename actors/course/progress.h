@@ -31,6 +31,10 @@ typedef struct skn_progress {
     /* The loss on the validation points, at the last evaluation and of the best
      * model; -1: not known. */
     double validation_nats, best_nats;
+    /* A text has tokens in a batch, and bytes for each token that evaluations
+     * predict; zeros: the data are not a text. */
+    uint64_t batch_tokens;
+    double bytes_per_token;
     skn_scores_t best_scores;
     char best_sha256[65];
     skn_ledger_verdict_t ledger; /* verdict on the last save; not stored */
@@ -84,6 +88,10 @@ bool skn_progress_lacks_hash(const skn_progress_t *progress);
  * measured, how good they were. */
 void skn_progress_write_draws(const skn_progress_t *progress,
                               skn_json_text_t *text);
+/* Appends ,"validation_nats": and, of a text, ,"bits_per_byte":, if the loss on
+ * the validation points is known. */
+void skn_progress_write_nats(const skn_progress_t *progress, double nats,
+                             skn_json_text_t *text);
 /* The fields of an `epoch` event that are not in the progress. The scores are
  * NULL if there was no such evaluation. */
 typedef struct skn_epoch {

@@ -35,6 +35,44 @@ print_scores(const json_t *event)
 }
 
 static void
+print_nats(const json_t *event)
+{
+    if (json_object_get(event, "validation_nats"))
+        (void)skn_text_print(stdout, "  validation %.4f nats",
+                             skn_json_number(event, "validation_nats"));
+    if (json_object_get(event, "bits_per_byte"))
+        (void)skn_text_print(stdout, ", %.4f bits a byte",
+                             skn_json_number(event, "bits_per_byte"));
+}
+
+static void
+print_validation(const cli_call_t *call, const json_t *event,
+                 cli_event_run_t *run)
+{
+    char loss[CLI_LOSS_BYTES];
+    (void)call;
+    (void)run;
+    (void)skn_text_print(stdout, "batch %6.0f  loss %8s",
+                         skn_json_number(event, "batch"),
+                         cli_loss_text(skn_json_number(event, "loss"), loss));
+    print_nats(event);
+    (void)skn_text_print(stdout, "  %.1f s\n",
+                         skn_json_number(event, "seconds"));
+}
+
+static void
+print_skipped(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
+{
+    (void)call;
+    (void)run;
+    (void)skn_text_print(stdout,
+                         "batch %6.0f  step left out: the gradient of layer "
+                         "'%s' is not finite\n",
+                         skn_json_number(event, "batch"),
+                         skn_json_word(event, "layer"));
+}
+
+static void
 print_epoch(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     char loss[CLI_LOSS_BYTES];
@@ -43,13 +81,19 @@ print_epoch(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
     (void)skn_text_print(stdout, "epoch %3.0f  loss %8s",
                          skn_json_number(event, "epoch"),
                          cli_loss_text(skn_json_number(event, "loss"), loss));
-    print_scores(event);
-    if (json_object_get(event, "validate_p1"))
+    if (json_object_get(event, "tokens_per_s"))
+        print_nats(event);
+    else
+        print_scores(event);
+    if (json_object_get(event, "validate_p1") &&
+        !json_object_get(event, "tokens_per_s"))
         (void)skn_text_print(stdout, "  validation P@1 %.4f",
                              skn_json_number(event, "validate_p1"));
     double rate = skn_json_number(event, "examples_per_s");
     if (rate > 0) /* 0: everything was trained already */
-        (void)skn_text_print(stdout, "  %.0f examples/s", rate);
+        (void)skn_text_print(
+            stdout, "  %.0f %s/s", rate,
+            json_object_get(event, "tokens_per_s") ? "tokens" : "examples");
     (void)skn_text_print(stdout, "  %.1f s  %.0f MB\n",
                          skn_json_number(event, "seconds"),
                          skn_json_number(event, "rss_mb"));
@@ -65,7 +109,13 @@ print_done(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
                          epochs, epochs > 0.5 && epochs < 1.5 ? "" : "s",
                          skn_json_number(event, "seconds"),
                          skn_json_number(event, "cpu_seconds"));
-    print_scores(event);
+    if (json_object_get(event, "tokens_per_s")) {
+        print_nats(event);
+        (void)skn_text_print(stdout, "  %.0f tokens/s",
+                             skn_json_number(event, "tokens_per_s"));
+    } else {
+        print_scores(event);
+    }
     if (json_object_get(event, "best_epoch"))
         (void)skn_text_print(stdout, "  best: epoch %.0f",
                              skn_json_number(event, "best_epoch"));
@@ -313,6 +363,30 @@ print_start_elsewhere(const json_t *event)
 }
 
 static void
+print_data(const json_t *event)
+{
+    if (json_object_get(event, "step_tokens"))
+        (void)skn_text_print(
+            stdout,
+            "data   %.0f training tokens, %.0f held back, %.0f different; %.0f "
+            "a step\n",
+            skn_json_number(event, "train_points"),
+            skn_json_number(event, "validate_points"),
+            skn_json_number(event, "labels"),
+            skn_json_number(event, "step_tokens"));
+    else
+        (void)skn_text_print(
+            stdout,
+            "data   %.0f training points, %.0f features, %.0f labels, %.2f "
+            "per point; %.0f test points\n",
+            skn_json_number(event, "train_points"),
+            skn_json_number(event, "features"),
+            skn_json_number(event, "labels"),
+            skn_json_number(event, "labels_per_point"),
+            skn_json_number(event, "test_points"));
+}
+
+static void
 print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     double unlabelled = skn_json_number(event, "unlabelled");
@@ -328,14 +402,7 @@ print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
     if (offload_mb > 0)
         (void)skn_text_write(file, sizeof(file), ", %.0f MiB in a file",
                              offload_mb);
-    (void)skn_text_print(
-        stdout,
-        "data   %.0f training points, %.0f features, %.0f labels, %.2f "
-        "per point; %.0f test points\n",
-        skn_json_number(event, "train_points"),
-        skn_json_number(event, "features"), skn_json_number(event, "labels"),
-        skn_json_number(event, "labels_per_point"),
-        skn_json_number(event, "test_points"));
+    print_data(event);
     if (unlabelled > 0 || featureless > 0)
         (void)skn_text_print(stdout,
                              "       %.0f points without labels are not "
@@ -469,8 +536,10 @@ static const struct {
     { "ranker", print_ranker },
     { "resume", print_resume },
     { "silent", NULL },
+    { "skipped", print_skipped },
     { "start", print_start },
     { "stopped", print_stopped },
+    { "validation", print_validation },
     { "waiting", print_node },
     { "warning", NULL },
 };

@@ -222,6 +222,10 @@
 #define SKN_EVALUATE_KEYS(O)                                                   \
     SKN_KEY(O, skn_model_evaluate_t, int64_t, every_epochs, "every_epochs",    \
             "1", SKN_SETTING_EVALUATE_EVERY)                                   \
+    O(skn_model_evaluate_t, int64_t, every_steps, "every_steps", INT, "auto",  \
+      0, SKN_COUNT_MAX, "auto",                                                \
+      "decoder: steps between evaluations on text held back; 0: only at the "  \
+      "ends of epochs; auto: so that they take a twentieth of the time")       \
     SKN_KEY(O, skn_model_evaluate_t, int64_t, rows, "rows", "0",               \
             SKN_SETTING_TEST_ROWS)                                             \
     SKN_KEY(O, skn_model_evaluate_t, int64_t, topk, "topk", "5",               \

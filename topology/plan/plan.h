@@ -25,9 +25,10 @@ typedef struct skn_plan_data {
     uint64_t unlabelled, featureless; /* of the training file */
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
-    uint64_t train_hash;   /* of the training file's content */
-    uint64_t content_hash; /* skn_data_hash of both files */
-    uint64_t mapped_bytes; /* both files, as a reader has them in memory */
+    double bytes_per_token; /* of the text held back; 0: none, or not a text */
+    uint64_t train_hash;    /* of the training file's content */
+    uint64_t content_hash;  /* skn_data_hash of both files */
+    uint64_t mapped_bytes;  /* both files, as a reader has them in memory */
     /* Notes for the user, which stop nothing. */
     skn_error_t note[SKN_PLAN_NOTES_MAX];
     uint32_t note_count;

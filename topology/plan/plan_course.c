@@ -90,6 +90,13 @@ add_course(wire_t *wire)
                  (uint64_t)model->checkpoint.every_epochs);
     skn_wire_int(wire, "evaluate_every",
                  (uint64_t)model->train.evaluate.every_epochs);
+    if (skn_model_is_decoder(model)) {
+        skn_wire_int(wire, "evaluate_batches",
+                     (uint64_t)model->train.evaluate.every_steps *
+                         plan->accumulate);
+        skn_wire_int(wire, "micro_tokens", (uint64_t)model->train.batch_rows);
+        skn_wire_real(wire, "bytes_per_token", plan->data.bytes_per_token);
+    }
     skn_wire_text(wire, "validates",
                   plan->data.validate_points > 0 ? "true" : "false");
     skn_wire_text(wire, "tests", plan->data.test_points > 0 ? "true" : "false");

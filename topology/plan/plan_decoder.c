@@ -4,9 +4,7 @@
  * As for other models, what changes the model follows from the file and the
  * data; the number of stages, which does not, from the cores.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
-#include <stdio.h>
-#include <string.h>
+#include <math.h>
 
 #include "actors/protocol/corpus.h"
 #include "actors/stage/decoder_layer.h"
@@ -22,6 +20,21 @@
 /* A feed-forward network of three matrices has 8/3 of the width, as in Llama,
  * for as many weights as two of 4 times the width. */
 #define INNER_STEP 32
+/* Evaluations may take this share of the time of a run. */
+#define EVALUATION_SHARE 0.05
+
+/* Averages over the sequences that an evaluation predicts. */
+static double
+bytes_per_token(const skn_model_t *model, const skn_sequences_t *sequences)
+{
+    int64_t context = model->data.context, rows = model->train.evaluate.rows;
+    uint32_t count = sequences->count;
+    if (rows > 0 && rows / context < (int64_t)count)
+        count = (uint32_t)(rows / context);
+    return count == 0 ? 0
+                      : (double)skn_sequences_bytes(sequences, count) /
+                            ((double)count * (double)context);
+}
 
 /* The statistics of `tokens`, whose sequences are split for validation. */
 static skn_status_t
@@ -46,6 +59,8 @@ take_tokens(skn_plan_data_t *data, const skn_model_t *model,
         .content_hash = skn_corpus_hash(0, tokens),
         .mapped_bytes = info->mapped_bytes,
     };
+    if (status == SKN_OK)
+        data->bytes_per_token = bytes_per_token(model, &split.validate);
     skn_sequences_split_fini(&split);
     return status;
 }
@@ -154,6 +169,17 @@ resolve_steps(skn_plan_t *plan, skn_model_t *model)
         decide(plan, "train.schedule.warmup_batches", &schedule->warmup_batches,
                skn_traits_clamp((double)steps / 20, 1, 100),
                "a twentieth of the steps, 100 at most");
+    /* A forward pass is a third of a batch's work. */
+    double pass = (double)plan->data.validate_points / 3;
+    double share = EVALUATION_SHARE * (double)train->batch_tokens;
+    decide(plan, "train.evaluate.every_steps", &train->evaluate.every_steps,
+           plan->data.validate_points == 0
+               ? 0
+               : skn_traits_clamp(fmax(pass / share, (double)steps / 20), 1,
+                                  (int64_t)SKN_COUNT_MAX),
+           plan->data.validate_points == 0
+               ? "no text is held back"
+               : "20 in a run, in a twentieth of its time at most");
     train->window = 1;
     train->ensemble = 1;
     train->ranker_trees = 0;

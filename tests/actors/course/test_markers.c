@@ -67,3 +67,19 @@ Test(markers, checkpoints_are_due_after_batches_and_epochs)
     cr_expect(skn_markers_saves(&markers, 20, 2));
     cr_expect_not(skn_markers_saves(&markers, 22, 0));
 }
+
+Test(markers, evaluations_within_an_epoch_are_markers)
+{
+    const skn_markers_t markers = { .batches_per_epoch = 100,
+                                    .total_batches = 150,
+                                    .evaluate_every = 1,
+                                    .evaluate_batches = 40 };
+    static const uint64_t want[] = { 40, 80, 100, 120, 150 };
+    uint64_t batch = 0;
+    for (size_t k = 0; k < 5; k++) {
+        batch = skn_markers_next(&markers, batch);
+        cr_expect_eq(batch, want[k]);
+        cr_expect_eq(skn_markers_evaluates_within(&markers, batch),
+                     batch % 40 == 0);
+    }
+}

@@ -144,3 +144,18 @@ Test(plan_decoder, a_small_decoder_learns_its_text)
     train(words, 3, "\"done\"", event);
     cr_expect_lt(number_in(event, "\"loss\":"), 2.5, "%s", event);
 }
+
+Test(plan_decoder, text_that_is_held_back_is_evaluated_within_an_epoch)
+{
+    static char event[EVENT_BYTES];
+    static const char *const words[] = { "train.evaluate.every_steps=2" };
+    train(words, 1, "\"validation\"", event);
+    double nats = number_in(event, "\"validation_nats\":");
+    double bits = number_in(event, "\"bits_per_byte\":");
+    cr_expect_eq(number_in(event, "\"batch\":"), 16, "%s", event);
+    cr_expect_gt(nats, 0);
+    cr_expect_float_eq(bits, nats / 0.693147, 0.01, "a token is a byte");
+    train(words, 1, "\"done\"", event);
+    cr_expect_gt(number_in(event, "\"tokens_per_s\":"), 0);
+    cr_expect_gt(number_in(event, "\"validation_nats\":"), 0);
+}

@@ -155,8 +155,8 @@ class Decoder(nn.Module):
 
 def loss_of(logit, label):
     """The mean, in nats."""
-    return functional.cross_entropy(logit.float().flatten(0, 1),
-                                    label.flatten())
+    logit = logit.to(torch.promote_types(logit.dtype, torch.float32))
+    return functional.cross_entropy(logit.flatten(0, 1), label.flatten())
 
 
 def precision(own):

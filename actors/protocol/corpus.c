@@ -49,6 +49,10 @@ skn_corpus_open(const skn_corpus_t *corpus, const char *path, const char *which,
     error = error ? error : &own;
     if (!is_learned(corpus->tokenizer, &options.kind) && !trained) {
         read = skn_tokenizer_open(corpus->tokenizer, error);
+        if (!read && error->status == SKN_NO_INPUT)
+            return skn_fail_hint(error, SKN_NO_INPUT,
+                                 "a tokenizer is bytes, words, or the path of "
+                                 "a tokenizer's file");
         if (!read)
             return error->status;
     }

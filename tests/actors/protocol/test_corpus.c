@@ -73,6 +73,8 @@ Test(corpus, a_tokenizer_comes_from_its_file_or_from_the_training)
         skn_corpus_open(&corpus, place.file, "train", NULL, &read, &error),
         SKN_NO_INPUT);
     cr_expect_str_eq(error.text, "nowhere: no such file");
+    cr_expect_str_eq(error.hint, "a tokenizer is bytes, words, or the path of "
+                                 "a tokenizer's file");
     cr_expect_null(read);
 }
 

@@ -41,6 +41,7 @@ typedef struct output {
     skn_diagnose_t diagnose;
     double weight_cap; /* of a sampled row; 0: none */
     uint32_t topk;
+    bool clips;           /* a step that is not finite is left out */
     bool has_normalisers; /* evaluations send (m, z), and labels' logits */
     float constant;       /* input of the bias: skn_slices_t */
     skn_share_options_t share;
@@ -197,6 +198,11 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
     for (uint32_t g = 0; g < selection->group_count; g++)
         result.active += (uint64_t)selection->group[g].sample_count *
                          selection->group[g].unit_count;
+    if (!isfinite(result.loss) && output->clips) {
+        /* The clipper leaves the step out, or ends the run. */
+        result.loss = 0;
+        result.rows = 0;
+    }
     if (!isfinite(result.loss)) {
         skn_status_t status =
             skn_fail(error, SKN_DIVERGED,
@@ -598,6 +604,7 @@ read_options(const skn_actor_t *actor, output_t *output)
     head->batch_rows = option_u32(actor, "batch_rows");
     head->merge.leaf_count = option_u32(actor, "leaves");
     output->topk = option_u32(actor, "topk");
+    output->clips = skn_actor_option_bool(actor, "clips");
     output->has_normalisers = skn_actor_option_bool(actor, "normalises") &&
                               head->loss == SKN_LOSS_IS_SOFTMAX;
     output->constant = skn_actor_option_bool(actor, "bias") ? 1.0f : 0.0f;
@@ -688,6 +695,9 @@ static const skn_option_t options[] = {
       "fast: this shard's leaf of the merge tree; -1: the shard's number" },
     SKN_OPTION_OF("diagnose_batches", "0", SKN_SETTING_SAMPLER_BATCHES),
     SKN_OPTION_OF("topk", "5", SKN_SETTING_TOPK),
+    { "clips", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "a clipper leaves out steps that are not finite: a loss that is not "
+      "does not end the run" },
     { "normalises", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "send the shard's normaliser in evaluations, and the logits of the "
       "labels, for probabilities and the loss" },

@@ -347,6 +347,8 @@ add_output(wire_t *wire, uint32_t shard)
     if (wire->model->train.merge == SKN_MERGING_LATE)
         skn_wire_text(wire, "merge", "late");
     skn_wire_int(wire, "topk", (uint64_t)wire->model->train.evaluate.topk);
+    if (wire->model->train.clip_norm > 0)
+        skn_wire_text(wire, "clips", "true");
     if (wire->start->predict || skn_model_is_decoder(wire->model))
         skn_wire_text(wire, "normalises", "true");
     skn_wire_int(wire, "diagnose_batches",

@@ -134,6 +134,33 @@ Test(plan_decoder, a_run_has_the_same_bits_for_every_number_of_stages)
     }
 }
 
+/* With such a rate the first step makes weights whose products overflow. */
+Test(plan_decoder, a_run_whose_gradients_are_not_finite_skips_steps_and_ends)
+{
+    static char line[EVENT_BYTES];
+    static const char *const words[] = { "train.optimizer.kind=sgd",
+                                         "train.optimizer.rate=100",
+                                         "train.optimizer.weight_decay=1",
+                                         "train.clip_norm=1e9",
+                                         "train.steps=60",
+                                         "model.head.init_std=10" };
+    skn_model_run_t run = open_run(words, 6);
+    skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
+    skn_error_t error = { 0 };
+    uint32_t skipped = 0;
+    cr_assert_eq(skn_topology_start(run.topology, &options, &error), SKN_OK,
+                 "%s", error.text);
+    while (skn_topology_event(run.topology, -1, line, sizeof(line), &error) ==
+           SKN_OK)
+        skipped += strstr(line, "\"skipped\"") != NULL;
+    cr_expect_eq(skn_topology_wait(run.topology, &error), SKN_DIVERGED, "%s",
+                 error.text);
+    cr_expect(strstr(error.text, "is not finite, for 3 steps in a row"), "%s",
+              error.text);
+    cr_expect_eq(skipped, 2);
+    skn_model_run_close(&run);
+}
+
 /* Uniform guessing costs ln 257 = 5.55 nats. */
 Test(plan_decoder, a_small_decoder_learns_its_text)
 {

@@ -27,6 +27,8 @@ typedef struct combination {
 /* clang-format off */
 static const combination_t combinations[] = {
     { "coordinator", "progress", NEEDS, "json", "give --json, too" },
+    { "eval", "data", EXCLUDES, "override", "a decoder has --data alone" },
+    { "eval", "data", EXCLUDES, "index", "a decoder has no index" },
     { "eval", "lists", NEEDS, "index", INDEX_TOO },
     { "eval", "probes", NEEDS, "index", INDEX_TOO },
     { "graph", "svg", EXCLUDES, "text", "give one of them" },

@@ -5,6 +5,7 @@
 #include "cli/index.h"
 #include "cli/base/verbs.h"
 #include "skein/evaluation.h"
+#include "topology/predict/generator.h"
 
 /* S(name in JSON, name for people) */
 #define EVAL_SCORES(S)                                                         \
@@ -87,9 +88,16 @@ evaluate(const cli_call_t *call, const skn_predictor_t *predictor,
 }
 
 static int
-eval_run(const cli_call_t *call)
+eval_labels(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
+    if (cli_value(call, "data")) {
+        (void)skn_fail(&error, SKN_USAGE,
+                       "--data is the text of a decoder, and this model ranks "
+                       "labels");
+        (void)skn_fail_hint(&error, SKN_USAGE, "set data.test=FILE");
+        return cli_report(call, &error);
+    }
     skn_predictor_t *predictor = skn_predictor_open(call->operands[0], &error);
     if (predictor && skn_predictor_info(predictor)->warning[0])
         cli_warn(call, skn_predictor_info(predictor)->warning, "");
@@ -101,9 +109,89 @@ eval_run(const cli_call_t *call)
     return status == SKN_OK ? 0 : cli_report(call, &error);
 }
 
+/* --- a decoder ------------------------------------------------------------ */
+
+static void
+print_score_json(const skn_generator_info_t *info,
+                 const skn_text_score_t *score)
+{
+    (void)fputs("{\"event\":\"eval\",\"path\":", stdout);
+    cli_json_string(info->path, stdout);
+    (void)printf(",\"run\":\"%s\",\"batch\":%" PRIu64 ",\"data\":",
+                 info->run_id, info->batch);
+    cli_json_string(score->text, stdout);
+    (void)printf(",\"tokens\":%" PRIu64 ",\"bytes\":%" PRIu64, score->tokens,
+                 score->bytes);
+    (void)skn_text_print(stdout,
+                         ",\"%s\":%.6f,\"perplexity\":%.5g,"
+                         "\"bits_per_byte\":%.5f,\"tokens_per_s\":%.1f,"
+                         "\"seconds\":%.3f}\n",
+                         score->is_validation ? "validation_nats" : "nats",
+                         score->nats, score->perplexity, score->bits_per_byte,
+                         (double)score->tokens / score->seconds,
+                         score->seconds);
+}
+
+static void
+print_score_text(const skn_generator_info_t *info,
+                 const skn_text_score_t *score)
+{
+    cli_print_path("model       ", info->path, "\n");
+    cli_print_path(score->is_validation ? "held back   " : "text        ",
+                   score->text, "");
+    (void)printf(": %" PRIu64 " tokens, %" PRIu64 " bytes\n", score->tokens,
+                 score->bytes);
+    (void)skn_text_print(stdout,
+                         "time        %.2f s, %.0f tokens/s\n"
+                         "nats/token  %.4f\n"
+                         "perplexity  %.5g\n"
+                         "bits/byte   %.4f\n",
+                         score->seconds, (double)score->tokens / score->seconds,
+                         score->nats, score->perplexity, score->bits_per_byte);
+}
+
+static int
+eval_text(const cli_call_t *call)
+{
+    static const char *const others[] = { "override", "index" };
+    skn_error_t error = { 0 };
+    skn_text_score_t score;
+    for (size_t k = 0; k < 2; k++)
+        if (cli_flag(call, others[k])) {
+            (void)skn_fail(&error, SKN_USAGE,
+                           "--%s has no effect for a decoder", others[k]);
+            (void)skn_fail_hint(&error, SKN_USAGE,
+                                "give a text with --data, or leave it out");
+            return cli_report(call, &error);
+        }
+    skn_generator_t *generator = skn_generator_open(call->operands[0], &error);
+    if (!generator)
+        return cli_report(call, &error);
+    const skn_generator_info_t *info = skn_generator_info(generator);
+    if (info->warning[0])
+        cli_warn(call, info->warning, "");
+    skn_status_t status =
+        skn_generator_score(generator, cli_value(call, "data"), &score, &error);
+    if (status == SKN_OK)
+        (call->json ? print_score_json : print_score_text)(info, &score);
+    skn_generator_close(&generator);
+    return status == SKN_OK ? 0 : cli_report(call, &error);
+}
+
+static int
+eval_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    bool is_decoder = false;
+    if (skn_generator_suits(call->operands[0], &is_decoder, &error) != SKN_OK)
+        return cli_report(call, &error);
+    return is_decoder ? eval_text(call) : eval_labels(call);
+}
+
 static const cli_option_t options[] = {
     { "override", 'o', "KEY=VALUE",
       "other files: data.test=FILE or data.train=FILE" },
+    { "data", 0, "TEXT", "decoder: the file or folder to score, all of it" },
     CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -111,7 +199,7 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_eval = {
     .name = "eval",
-    .help = "score a trained model on a test file",
+    .help = "score a trained model on a test file or a text",
     .operands = "PATH",
     .operands_min = 1,
     .operands_max = 1,
@@ -121,6 +209,8 @@ const cli_verb_t cli_eval = {
         "in one, or the folder with those of a run's nodes.\n"
         "Ranks all labels for every point of data.test (with --index, only\n"
         "those that the index finds: the difference is what the index costs)\n"
-        "and prints P@k, PSP@k (propensities from data.train) and nDCG@k.",
+        "and prints P@k, PSP@k (propensities from data.train) and nDCG@k.\n"
+        "Of a decoder it prints nats a token, perplexity and bits a byte of\n"
+        "the text that its run held back (train.validate), or of --data.",
     .run = eval_run,
 };

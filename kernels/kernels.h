@@ -88,9 +88,12 @@ typedef struct skn_norm_row {
 
 /* Attention of one head over a sequence: rows i of q, k and v have `head`
  * columns and start at i * stride. A causal query sees the keys up to its own
- * row. Scores are multiplied by `scale`, mostly 1 / sqrt(head). */
+ * row. Scores are multiplied by `scale`, mostly 1 / sqrt(head). Queries before
+ * `first` are left out, which is 0 for attend_gradient; outputs have a row for
+ * each of the others. */
 typedef struct skn_attention {
     size_t tokens, head;
+    size_t first;
     const float *q, *k, *v;
     size_t stride;
     float scale;

@@ -119,8 +119,14 @@ attend(bool back)
     enum {
         HEAD = 32
     };
-    skn_attention_t job = { M,      HEAD, x,   x + HEAD, x + 2 * HEAD,
-                            STRIDE, 0.2f, true };
+    skn_attention_t job = { .tokens = M,
+                            .head = HEAD,
+                            .q = x,
+                            .k = x + HEAD,
+                            .v = x + 2 * HEAD,
+                            .stride = STRIDE,
+                            .scale = 0.2f,
+                            .causal = true };
     if (back)
         kernels->attend_gradient(&job, y, y + HEAD, STRIDE, z, table,
                                  table + HEAD, table + 2 * HEAD, STRIDE,

@@ -18,9 +18,11 @@
 #include <string.h>
 
 #include "actors/checkpoints/keeper_internal.h"
+#include "actors/protocol/corpus.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/settings.h"
 #include "formats/checkpoint/run_labels.h"
+#include "formats/checkpoint/run_tokenizer.h"
 #include "formats/text/json_text.h"
 
 /* True if the node is leaving: it sends what it holds, and keeps no new
@@ -243,6 +245,29 @@ keep_labels(const skn_actor_t *actor, const skn_run_folder_t *run,
                : SKN_OK;
 }
 
+/* The tokenizer of the training text, which a decoder needs to be used. */
+static skn_status_t
+keep_tokenizer(const skn_actor_t *actor, const skn_run_folder_t *run,
+               skn_error_t *error)
+{
+    const char *train = skn_actor_option_text(actor, "train");
+    const skn_corpus_t corpus = skn_corpus_of(actor);
+    skn_tokens_t *tokens = NULL;
+    size_t bytes;
+    if (!skn_actor_option_bool(actor, "tokens"))
+        return SKN_OK;
+    skn_status_t status =
+        skn_corpus_open(&corpus, train, "train", NULL, &tokens, error);
+    if (status != SKN_OK)
+        return status;
+    char *form = skn_tokenizer_write(skn_tokens_tokenizer(tokens), &bytes);
+    status = form ? skn_run_tokenizer_keep(run, form, bytes, error)
+                  : skn_fail(error, SKN_NO_MEMORY, "no memory for a tokenizer");
+    free(form);
+    skn_tokens_close(&tokens);
+    return status;
+}
+
 /* Opens the folder of the run, or makes it: of several nodes, one may have had
  * none. */
 static skn_status_t
@@ -259,7 +284,8 @@ enter_run(const skn_actor_t *actor, skn_keeper_t *keeper, const char *run_id,
         .wait_ms = SKN_LOCK_WAIT_MS,
     };
     keeper->run = skn_run_folder_open(path, &options, NULL, error);
-    if (!keeper->run || keep_labels(actor, keeper->run, &options, error))
+    if (!keeper->run || keep_labels(actor, keeper->run, &options, error) ||
+        keep_tokenizer(actor, keeper->run, error))
         return error->status;
     if (is_alone)
         return options.resume ? check_newest(actor, keeper->run, error)
@@ -548,6 +574,11 @@ static const skn_option_t options[] = {
       "text of the config, stored in the folder" },
     { "labels", SKN_OPTION_PATH, "", 0, 0, NULL,
       "file of the labels' names, copied to the folder; empty: none" },
+    { "train", SKN_OPTION_PATH, "", 0, 0, NULL,
+      "with `tokens`: the text whose tokenizer is kept in the folder" },
+    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,
+      "its token file: auto, none, or the stem of its path" },
+    SKN_TEXT_OPTIONS,
     { "owners", SKN_OPTION_INT, NULL, 0, SKN_ACTORS_MAX, NULL,
       "owners that send their state to this node; 0: the node is leaving" },
     { "keepers", SKN_OPTION_INT, "0", 0, SKN_CLUSTER_NODES_MAX, NULL,

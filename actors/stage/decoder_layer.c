@@ -68,6 +68,7 @@ skn_decoder_kept_init(const skn_decoder_t *decoder, skn_decoder_kept_t *kept,
     };
     kept->sequences = sequences;
     kept->length = length;
+    kept->first = 0;
     kept->tokens = tokens;
     memory = skn_norm_kept_init(&kept->input, tokens, width, memory);
     memory = skn_norm_kept_init(&kept->middle, tokens, width, memory);
@@ -75,6 +76,16 @@ skn_decoder_kept_init(const skn_decoder_t *decoder, skn_decoder_kept_t *kept,
         memory = skn_kept_rows_init(arrays[k].rows, tokens, arrays[k].columns,
                                     decoder->half, memory);
     kept->log_sum = memory;
+}
+
+void
+skn_decoder_kept_continue(skn_decoder_kept_t *kept,
+                          const skn_kept_rows_t *cache, size_t first)
+{
+    kept->first = first;
+    kept->qkv = *cache;
+    kept->qkv.tokens = kept->tokens;
+    kept->qkv.at += first * cache->stride;
 }
 
 /* Scratch: two arrays of `width` columns; one of 2 inner or 3 width columns; a
@@ -222,6 +233,7 @@ heads_of(const skn_decoder_t *decoder, const skn_decoder_kept_t *kept,
     return (skn_heads_t){ .kernels = decoder->kernels,
                           .sequences = kept->sequences,
                           .length = kept->length,
+                          .first = kept->first,
                           .heads = decoder->shape.heads,
                           .head = skn_decoder_head(&decoder->shape),
                           .cosine = decoder->cosine,

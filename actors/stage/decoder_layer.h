@@ -47,6 +47,7 @@ void skn_decoder_init(skn_decoder_t *decoder, const skn_decoder_shape_t *shape,
  * but x, x' and log_sum is kept in bf16. */
 typedef struct skn_decoder_kept {
     size_t sequences, length, tokens;
+    size_t first;              /* skn_decoder_kept_continue */
     skn_norm_kept_t input;     /* x; after B, n(x) */
     skn_kept_rows_t qkv;       /* [tokens][3 width]; after B, their gradients */
     skn_kept_rows_t attention; /* [tokens][width] */
@@ -67,6 +68,11 @@ size_t skn_decoder_kept_floats(const skn_decoder_t *decoder, size_t tokens);
 void skn_decoder_kept_init(const skn_decoder_t *decoder,
                            skn_decoder_kept_t *kept, size_t sequences,
                            size_t length, float *memory);
+/* The forward pass is over the next tokens of one sequence, behind `first` that
+ * earlier passes have read: its q, k and v go into `cache` [context or more]
+ * [3 width], behind those. Products are of f32; there is no backward pass. */
+void skn_decoder_kept_continue(skn_decoder_kept_t *kept,
+                               const skn_kept_rows_t *cache, size_t first);
 
 /* Scratch that every function below needs, for micro-batches of at most
  * `tokens` tokens. Nothing in it lasts from one call to the next. */

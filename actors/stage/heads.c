@@ -45,9 +45,10 @@ job_of(const skn_heads_t *heads, size_t sequence, size_t h)
 {
     size_t width = heads->heads * heads->head;
     const float *q = heads->qkv + sequence * heads->length * heads->qkv_stride +
-                     h * heads->head;
-    return (skn_attention_t){ .tokens = heads->length,
+                     h * heads->head - heads->first * heads->qkv_stride;
+    return (skn_attention_t){ .tokens = heads->first + heads->length,
                               .head = heads->head,
+                              .first = heads->first,
                               .q = q,
                               .k = q + width,
                               .v = q + 2 * width,
@@ -60,7 +61,7 @@ void
 skn_heads_turn(const skn_heads_t *heads, size_t t)
 {
     size_t head = heads->head, width = heads->heads * head;
-    size_t at = t % heads->length * (head / 2);
+    size_t at = (heads->first + t % heads->length) * (head / 2);
     float *row = heads->qkv + t * heads->qkv_stride;
     for (size_t c = 0; c < 2 * width; c += head)
         heads->kernels->rotate(row + c, heads->cosine + at, heads->sine + at,

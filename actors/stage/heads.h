@@ -12,8 +12,12 @@
 typedef struct skn_heads {
     const skn_kernels_t *kernels;
     size_t sequences, length;   /* their tokens: sequences * length */
+    size_t first;               /* tokens of the sequence before them, with
+                                 * their rows of qkv in front; 0: any number
+                                 * of sequences, else one */
     size_t heads, head;         /* how many, and columns of each */
-    const float *cosine, *sine; /* [length or more][head / 2] */
+    const float *cosine, *sine; /* [first + length or more]
+                                 * [head / 2] */
     float *qkv;                 /* [tokens][3 heads head]: q, k, v */
     float *out;                 /* [tokens][heads head] */
     float *log_sum;             /* [heads][tokens] */

@@ -51,8 +51,11 @@ static _Alignas(64) char scratch[1 << 16];
 static const skn_attention_t *
 attention_of(const float *x)
 {
-    static skn_attention_t job = { TOKENS, HEAD,     NULL, NULL,
-                                   NULL,   3 * HEAD, 0.2f, true };
+    static skn_attention_t job = { .tokens = TOKENS,
+                                   .head = HEAD,
+                                   .stride = 3 * HEAD,
+                                   .scale = 0.2f,
+                                   .causal = true };
     job.q = x;
     job.k = x + HEAD;
     job.v = x + 2 * HEAD;

@@ -9,9 +9,9 @@
 /* V(name) of every verb, in the order of the help text: cli_train, ... */
 #define CLI_VERBS(V)                                                           \
     V(train) V(tune) V(up) V(node) V(coordinator) V(member) V(torture) V(run)  \
-    V(check) V(plan) V(graph) V(eval) V(predict) V(join) V(inspect) V(actors)  \
-    V(doctor) V(keygen) V(bench) V(recipe) V(reference) V(schema) V(man)       \
-    V(completion) V(version)
+    V(check) V(plan) V(graph) V(eval) V(predict) V(generate) V(export) V(join) \
+    V(inspect) V(actors) V(doctor) V(keygen) V(bench) V(recipe) V(reference)   \
+    V(schema) V(man) V(completion) V(version)
 /* clang-format on */
 
 #define CLI_VERB_DECLARE(name) extern const cli_verb_t cli_##name;

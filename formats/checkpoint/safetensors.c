@@ -137,14 +137,14 @@ check_name(const char *name, skn_error_t *error)
 
 skn_status_t
 skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
-                       unsigned char **header, size_t *header_bytes,
-                       skn_error_t *error)
+                       const char *format, unsigned char **header,
+                       size_t *header_bytes, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_status_t status = SKN_OK;
     /* Eight bytes that the length replaces below. */
-    skn_json_text_add(&text, "length..{\"__metadata__\":"
-                             "{\"format\":\"skein\"}");
+    skn_json_text_add(&text, "length..{\"__metadata__\":{\"format\":\"%s\"}",
+                      format);
     for (size_t i = 0; i < count; i++) {
         status = check_name(tensor[i].name, error);
         if (status != SKN_OK)

@@ -72,10 +72,13 @@ skn_status_t skn_safetensors_place(skn_safetensor_t *tensor, size_t count,
                                    uint64_t *data_bytes, skn_error_t *error);
 
 /* The first bytes of the file that holds the placed tensors: length, JSON and
- * padding. *header is the caller's to free. SKN_BAD_DATA when a name holds a
- * quote, a backslash or a control character, or the header grows too long. */
+ * padding. `format` is the word in its metadata: "skein", or "pt" for a file
+ * that the Transformers library reads. *header is the caller's to free.
+ * SKN_BAD_DATA when a name holds a quote, a backslash or a control character,
+ * or the header grows too long. */
 skn_status_t skn_safetensors_header(const skn_safetensor_t *tensor,
-                                    size_t count, unsigned char **header,
+                                    size_t count, const char *format,
+                                    unsigned char **header,
                                     size_t *header_bytes, skn_error_t *error);
 
 /* Reads the header's length n from the first 8 bytes of a file of `file_bytes`,

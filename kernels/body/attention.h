@@ -142,7 +142,8 @@ attend(const skn_attention_t *job, float *out, size_t out_stride,
     float *keys = scratch, *scores = keys + job->head * width;
     attention_transpose(keys, width, job->k, job->stride, job->tokens,
                         job->head, job->scale);
-    for (size_t first = 0; first < job->tokens; first += ATTENTION_ROWS) {
+    for (size_t first = job->first; first < job->tokens;
+         first += ATTENTION_ROWS) {
         size_t count = least(job->tokens - first, ATTENTION_ROWS);
         size_t seen = job->causal ? first + count : job->tokens;
         attention_scores(job, keys, width, first, count, seen, scores);
@@ -153,7 +154,7 @@ attend(const skn_attention_t *job, float *out, size_t out_stride,
             float sum = exp_weight_sum(row, row, NULL, n, greatest);
             scale(row, 1.0f / sum, n);
             memset(row + n, 0, (seen - n) * sizeof(float));
-            log_sum[first + i] = greatest + logf(sum);
+            log_sum[first - job->first + i] = greatest + logf(sum);
         }
         product_t p = { .m = count,
                         .n = job->head,
@@ -163,7 +164,7 @@ attend(const skn_attention_t *job, float *out, size_t out_stride,
                         .a_depth = 1,
                         .b = job->v,
                         .b_row = job->stride,
-                        .c = out + first * out_stride,
+                        .c = out + (first - job->first) * out_stride,
                         .c_row = out_stride };
         product(&p);
     }

@@ -259,6 +259,24 @@ attention_loss(const skn_attention_t *job, const float *by, double *value)
     return loss;
 }
 
+/* Queries from any one on have the bits that they have with those before. */
+static void
+test_last_queries(const skn_kernels_t *kernels, const skn_attention_t *whole,
+                  const float *wanted, void *scratch)
+{
+    static float got[TOKENS_MAX * HEAD_MAX];
+    float log_sum[TOKENS_MAX];
+    skn_attention_t job = *whole;
+    for (job.first = 1; job.first < job.tokens; job.first += 7) {
+        kernels->attend(&job, got, HEAD_MAX, log_sum, scratch);
+        for (size_t i = job.first; i < job.tokens; i++)
+            cr_assert_arr_eq(got + (i - job.first) * HEAD_MAX,
+                             wanted + i * HEAD_MAX, job.head * sizeof(float),
+                             "%s: query %zu from %zu on", kernels->isa, i,
+                             job.first);
+    }
+}
+
 static void
 test_attention(const skn_kernels_t *kernels, size_t tokens, size_t head,
                bool causal)
@@ -274,8 +292,14 @@ test_attention(const skn_kernels_t *kernels, size_t tokens, size_t head,
     }
     for (size_t i = 0; i < TOKENS_MAX * HEAD_MAX; i++)
         by[i] = oracle_float(&random);
-    const skn_attention_t job = { tokens,          head,   rows,  rows + head,
-                                  rows + 2 * head, STRIDE, 0.25f, causal };
+    const skn_attention_t job = { .tokens = tokens,
+                                  .head = head,
+                                  .q = rows,
+                                  .k = rows + head,
+                                  .v = rows + 2 * head,
+                                  .stride = STRIDE,
+                                  .scale = 0.25f,
+                                  .causal = causal };
     size_t bytes = kernels->attention_scratch_bytes(tokens, head);
     void *scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
     kernels->attend(&job, got, HEAD_MAX, log_sum, scratch);
@@ -284,6 +308,7 @@ test_attention(const skn_kernels_t *kernels, size_t tokens, size_t head,
         for (size_t c = 0; c < head; c++)
             check(kernels->isa, "attend", tokens, i * HEAD_MAX + c,
                   got[i * HEAD_MAX + c], want[i * HEAD_MAX + c], 1e-5);
+    test_last_queries(kernels, &job, got, scratch);
     kernels->attend_gradient(&job, got, by, HEAD_MAX, log_sum, slopes,
                              slopes + head, slopes + 2 * head, STRIDE, scratch);
     for (size_t i = 0; i < tokens; i++)

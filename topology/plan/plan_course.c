@@ -16,6 +16,17 @@ set_text(wire_t *wire)
 }
 
 void
+skn_wire_tokenizer(wire_t *wire)
+{
+    const skn_model_data_t *data = &wire->model->data;
+    if (!skn_model_is_decoder(wire->model))
+        return;
+    skn_wire_text(wire, "train", data->train);
+    set_text(wire);
+    skn_wire_text(wire, "cache", data->cache);
+}
+
+void
 skn_wire_training_file(wire_t *wire)
 {
     const skn_model_data_t *data = &wire->model->data;

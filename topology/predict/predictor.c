@@ -19,6 +19,13 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
         return status;
     const skn_model_t *model = trained->model;
     size_t count = model->layer_count;
+    if (skn_model_is_decoder(model))
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "%.200s holds a decoder of text, which ranks no labels",
+                     path),
+            "use `skein generate`");
     for (size_t k = 0; k < count && k < SKN_NETWORK_LAYERS_MAX; k++)
         names[k] = model->layers[k].name;
     predictor->network.softmax =

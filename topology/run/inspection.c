@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/tokens/tokenizer.h"
 #include "topology/run/inspection_internal.h"
 #include "topology/run/trained_missing.h"
 
@@ -280,6 +281,20 @@ show(skn_inspection_t *inspection)
     }
 }
 
+/* The tokenizer of a decoder has a hash of its own. */
+static void
+check_tokenizer(skn_inspection_t *inspection)
+{
+    char path[SKN_RUN_TOKENIZER_PATH_BYTES];
+    skn_error_t why = { 0 };
+    if (!skn_trained_tokenizer(&inspection->place, path))
+        return;
+    skn_tokenizer_t *tokenizer = skn_tokenizer_open(path, &why);
+    if (!tokenizer)
+        warn_of_damage(inspection, SKN_TOKENIZER_NAME, &why);
+    skn_tokenizer_destroy(&tokenizer);
+}
+
 /* --- open and close ------------------------------------------------------ */
 
 static skn_status_t
@@ -299,6 +314,7 @@ inspect(skn_inspection_t *inspection, skn_error_t *error)
     info->config = skn_run_folder_config(place->run);
     if (place->note[0])
         warn(inspection, place->note, "");
+    check_tokenizer(inspection);
     status = read_checkpoints(inspection, error);
     if (status == SKN_OK)
         show(inspection);

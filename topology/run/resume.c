@@ -435,6 +435,7 @@ fit_decoder(const char *path, const skn_model_t *old, const skn_model_t *model,
         { "model.heads", was->heads, is->heads },
         { "model.inner", was->inner, is->inner },
         { "data.context", old->data.context, model->data.context },
+        { "data.vocabulary", old->data.vocabulary, model->data.vocabulary },
         { "train.batch_tokens", old->train.batch_tokens,
           model->train.batch_tokens },
         { "train.micro_tokens", old->train.micro_tokens,
@@ -443,7 +444,9 @@ fit_decoder(const char *path, const skn_model_t *old, const skn_model_t *model,
     for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
         if (pairs[k].was != pairs[k].is)
             return misfit(path, pairs[k].key, NULL, error);
-    return SKN_OK;
+    return strcmp(old->data.tokenizer, model->data.tokenizer) == 0
+               ? SKN_OK
+               : misfit(path, "data.tokenizer", NULL, error);
 }
 
 static skn_status_t

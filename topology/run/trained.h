@@ -7,6 +7,7 @@
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/checkpoint/node_folders.h"
 #include "formats/checkpoint/run_labels.h"
+#include "formats/checkpoint/run_tokenizer.h"
 #include "topology/model/model.h"
 
 /* The model that a path names. { 0 } is closed. */
@@ -37,6 +38,9 @@ void skn_trained_place_fini(skn_trained_place_t *place);
  * of a node; false: there are none. */
 bool skn_trained_labels(const skn_trained_place_t *place,
                         char path[SKN_RUN_LABELS_PATH_BYTES]);
+/* The same for the tokenizer of a decoder. */
+bool skn_trained_tokenizer(const skn_trained_place_t *place,
+                           char path[SKN_RUN_TOKENIZER_PATH_BYTES]);
 /* Makes a model of the config in run.json. */
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                                skn_error_t *error);

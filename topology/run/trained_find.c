@@ -328,6 +328,17 @@ skn_trained_labels(const skn_trained_place_t *place,
     return found;
 }
 
+bool
+skn_trained_tokenizer(const skn_trained_place_t *place,
+                      char path[SKN_RUN_TOKENIZER_PATH_BYTES])
+{
+    bool found = false;
+    for (size_t k = 0; k < place->nodes.count && !found; k++)
+        found = skn_run_tokenizer_find(place->nodes.path[k], path);
+    return found ||
+           skn_run_tokenizer_find(skn_run_folder_path(place->run), path);
+}
+
 skn_status_t
 skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                   skn_error_t *error)

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# generate.sh - tests what a trained decoder is used for: it continues text, is
+# measured, exported and inspected, and bad input is refused in one line.
+#
+# cli/verb_generate.c, cli/verb_export.c, cli/verb_eval.c,
+# topology/predict/generator_score.c, topology/predict/generator_export.c.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tiny.sh"
+
+cd "$work" || exit 70
+python3 - <<'PYTHON'
+import random
+draw = random.Random(3)
+words = "the cat sat on a mat and saw ünder it one dog".split()
+with open("text.txt", "w", encoding="utf-8") as file:
+    for _ in range(3000):
+        file.write(draw.choice(words) + draw.choice((" ", " ", " ", ".\n")))
+PYTHON
+cat >m.yaml <<'YAML'
+skein: 1
+data: { train: text.txt, context: 32, cache: none }
+model: { kind: decoder, layers: 2, width: 64, heads: 4 }
+train: { micro_tokens: 256, batch_tokens: 1024, steps: 60, validate: 0.1,
+         optimizer: { rate: 0.01 } }
+resources: { huge_pages: false }
+YAML
+check "a tiny decoder trains" \
+    "$skein" train m.yaml --json -o checkpoint.path=run
+cp .check train.json
+check "the run folder has its tokenizer" \
+    grep -q '^skein-tokenizer 1 bytes 257' run/tokenizer
+mv text.txt away.txt
+
+# --- generate ---
+greedy=("$skein" generate run --prompt "the cat" --temperature 0 --tokens 24)
+"${greedy[@]}" >one.txt
+"${greedy[@]}" >two.txt
+check "greedy text needs no corpus, and is the same each time" \
+    cmp one.txt two.txt
+check "it has 24 bytes and a line end" test "$(wc -c <one.txt)" = 25
+sampled() { "$skein" generate run --prompt the --tokens 90 "$@"; }
+sampled --seed 4 >one.txt
+sampled --seed 4 >two.txt
+sampled --seed 5 >three.txt
+check "a seed has one text, also beyond the context" cmp one.txt two.txt
+check_code 1 "another seed has another one" cmp -s one.txt three.txt
+sampled --top-k 1 >one.txt
+sampled --temperature 0 >two.txt
+sampled --top-p 0.000001 >three.txt
+check "top-k 1 is greedy" cmp one.txt two.txt
+check "so is a top-p near 0" cmp one.txt three.txt
+check "an empty prompt begins a document" "$skein" generate run --tokens 5
+"$skein" generate run --prompt "the cat" --tokens 40 --stop "t" >stop.txt
+check_code 1 "text ends before --stop" grep -q t stop.txt
+
+"$skein" generate run --prompt the --tokens 60 --seed 7 --json >events.json
+"$skein" generate run --prompt the --tokens 60 --seed 7 >plain.txt
+cat >same.py <<'PYTHON'
+import json
+events = [json.loads(line) for line in open("events.json", encoding="utf-8")]
+done, tokens = events[-1], events[:-1]
+assert done["event"] == "done" and done["tokens"] == len(tokens), done
+assert done["prompt_tokens"] == 3 and done["tokens_per_s"] > 0, done
+assert all(e["event"] == "token" and 0 <= e["id"] < 257 for e in tokens)
+raw = open("plain.txt", "rb").read()[:-1]
+assert bytes(e["id"] for e in tokens if e["id"] < 256) == raw
+text = "".join(e["text"] for e in tokens)
+assert text == raw.decode("utf-8", "replace"), (text, raw)
+PYTHON
+check "--json has an event a token, and the same text" python3 same.py
+
+long=$(printf 'the cat sat %.0s' 1 2 3 4 5)
+greedy=("$skein" generate run --tokens 9 --temperature 0)
+"${greedy[@]}" --prompt "$long" >one.txt 2>note
+"${greedy[@]}" --prompt "${long: -32}" >two.txt
+check "a long prompt is cut to the context" cmp one.txt two.txt
+check "which a line says" grep -q \
+    "prompt has 60 tokens, of which the model reads the last 32" note
+check "in one line" test "$(wc -l <note)" = 1
+
+# refuses CODE SENTENCE PATTERN COMMAND...: one line on standard error.
+refuses() {
+    local code=$1 sentence=$2 pattern=$3 found=0
+    shift 3
+    "$@" >out 2>err </dev/null || found=$?
+    if [ "$found" = "$code" ] && [ "$(wc -l <err)" = 1 ] &&
+        grep -q -- "$pattern" err && [ ! -s out ]; then
+        pass "$sentence"
+    else
+        echo "exit code $found of: $*" >>err
+        fail "$sentence" err
+    fi
+}
+refuses 66 "a missing run" "nowhere" "$skein" generate nowhere
+refuses 64 "a negative temperature" "must be a number in 0..100" \
+    "$skein" generate run --temperature -1
+refuses 64 "a top-p above 1" "top-p" "$skein" generate run --top-p 2
+refuses 64 "no tokens" "must be a whole number" "$skein" generate run --tokens 0
+refuses 64 "a seed that is no number" "whole number" \
+    "$skein" generate run --seed x
+refuses 64 "predict of a decoder" "skein generate" "$skein" predict run
+cp -r run damaged
+sed -i '1s/bytes/bytez/' damaged/tokenizer
+refuses 65 "a damaged tokenizer" "tokenizer" "$skein" generate damaged
+check_code 65 "which inspect finds, too" "$skein" inspect damaged
+tiny_model
+"$skein" train tiny.yaml -o train.epochs=1 -o checkpoint.path=labels \
+    >/dev/null
+refuses 64 "a model that ranks labels" "skein predict" \
+    "$skein" generate labels
+refuses 64 "export of such a model" "skein predict" "$skein" export labels out
+refuses 64 "eval --data of such a model" "data.test" \
+    "$skein" eval labels --data m.yaml
+
+# --- eval ---
+refuses 66 "eval without the run's text" "text.txt" "$skein" eval run
+mv away.txt text.txt
+check "eval" "$skein" eval run --json
+cp .check eval.json
+cat >close.py <<'PYTHON'
+import json, math
+found = json.loads(open("eval.json").readline())
+events = map(json.loads, open("train.json"))
+nats = [e for e in events if e["event"] == "done"][-1]["validation_nats"]
+assert abs(found["validation_nats"] - nats) < 1e-5, nats
+nats = found["validation_nats"]
+assert 0 < nats < math.log(257), found
+assert abs(math.exp(nats) / found["perplexity"] - 1) < 1e-3, found
+bits = nats * found["tokens"] / found["bytes"] / math.log(2)
+assert abs(bits - found["bits_per_byte"]) < 1e-3, found
+assert found["tokens_per_s"] > 0 and found["tokens"] % 32 == 0, found
+PYTHON
+check "its numbers agree" python3 close.py
+check "another text" "$skein" eval run --data m.yaml --json
+cp .check other.json
+check "that text is predicted worse" python3 -c '
+import json, sys
+nats = [json.loads(open(n).readline()) for n in sys.argv[1:]]
+assert nats[1]["nats"] > nats[0]["validation_nats"], nats' eval.json other.json
+refuses 64 "-o for a decoder" "override" "$skein" eval run -o data.test=x
+printf 'one' >one.bin
+refuses 65 "a text that is too short" "short" \
+    "$skein" eval run --data one.bin
+printf 'more text' >>text.txt
+refuses 65 "a text that has changed" "has changed" "$skein" eval run
+
+# --- export and inspect ---
+check "export" "$skein" export run llama --json
+check "files of the export" test -s llama/model.safetensors \
+    -a -s llama/config.json -a -s llama/tokenizer
+refuses 73 "a second export to that folder" "already has" \
+    "$skein" export run llama
+cat >shapes.py <<'PYTHON'
+import json, struct
+config = json.load(open("llama/config.json"))
+data = open("llama/model.safetensors", "rb").read()
+length = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + length])
+assert header.pop("__metadata__") == {"format": "pt"}
+assert config["architectures"] == ["LlamaForCausalLM"]
+w, i, v = (config[k] for k in ("hidden_size", "intermediate_size",
+                               "vocab_size"))
+shapes = {name: entry["shape"] for name, entry in header.items()}
+wanted = {"model.embed_tokens.weight": [v, w], "lm_head.weight": [v, w],
+          "model.norm.weight": [w]}
+for layer in range(config["num_hidden_layers"]):
+    for name, shape in (("input_layernorm", [w]),
+                        ("post_attention_layernorm", [w]),
+                        ("self_attn.q_proj", [w, w]),
+                        ("self_attn.k_proj", [w, w]),
+                        ("self_attn.v_proj", [w, w]),
+                        ("self_attn.o_proj", [w, w]),
+                        ("mlp.gate_proj", [i, w]), ("mlp.up_proj", [i, w]),
+                        ("mlp.down_proj", [w, i])):
+        wanted["model.layers.%d.%s.weight" % (layer, name)] = shape
+assert shapes == wanted, shapes
+assert len(data) == 8 + length + max(e["data_offsets"][1]
+                                     for e in header.values())
+PYTHON
+check "names and shapes are Llama's" python3 shapes.py
+check "inspect" "$skein" inspect run
+
+python=
+for candidate in python3 /usr/bin/python3; do
+    "$candidate" -c 'import numpy, torch' 2>/dev/null && python=$candidate
+done
+if [ -n "$python" ]; then
+    "$skein" generate run --prompt "the cat" --temperature 0 --tokens 24 \
+        --json >ours.json
+    prompt=$("$python" -c 'print(*b"the cat", sep=",")')
+    "$python" "$root/bench/peers/gpt.py" generate --load llama --tokens 24 \
+        --prompt "$prompt" >theirs.json
+    check "PyTorch continues with the same tokens" python3 -c '
+import json
+ours = [json.loads(line) for line in open("ours.json")]
+ours = [e["id"] for e in ours if e["event"] == "token"]
+theirs = [json.loads(line) for line in open("theirs.json")][-1]["ids"][7:]
+assert ours == theirs[:len(ours)], (ours, theirs)'
+else
+    skip "PyTorch continues with the same tokens" "needs python3-torch"
+fi
+
+finish

@@ -56,6 +56,13 @@ model:
 train: { batch_rows: 16, epochs: 3 }
 """
 
+DECODER_MODEL = """\
+skein: 1
+data: { train: text.txt, context: 64, cache: none }
+model: { kind: decoder, layers: 6, width: 64, heads: 4 }
+train: { micro_tokens: 256, batch_tokens: 4096, steps: 20 }
+"""
+
 ELASTIC_MODEL = MODEL + """\
 checkpoint: { path: run, every_batches: 20 }
 coordinator: { address: "tcp://127.0.0.1:7000", key: lead.key }
@@ -79,6 +86,14 @@ VIA = ("nodes=[{ name: a, address: 'tcp://127.0.0.1:7001', key: a.key }, "
 
 # name -> (units, what is printed, model, overrides)
 PLANS = {
+    "plan-decoder-1": (1, "text", "decoder.yaml", ()),
+    "plan-decoder-4": (4, "text", "decoder.yaml",
+                       ("train.validate=0.1", "model.head.shards=2")),
+    "plan-decoder-nodes": (1, "text", "decoder.yaml",
+                           ("nodes=[{ name: a, address: "
+                            "'tcp://127.0.0.1:7001', cores: 2 }, { name: b, "
+                            "address: 'tcp://127.0.0.1:7002', speed: 3 }]",
+                            "links.coding=int8", "links.latency=0.02")),
     "plan-nodes-via": (1, "topology", "model.yaml", (VIA,)),
     "plan-nodes-2": (1, "topology", "model.yaml", (nodes(1, 1),)),
     "plan-nodes-uneven": (8, "topology", "deep.yaml",
@@ -128,6 +143,7 @@ PLANS = {
     "why-xmc": (2, "why", "xmc.yaml", ()),
     "why-xmc-6": (2, "why", "xmc.yaml", ("train.epochs=6",)),
     "why-xmc-3": (2, "why", "xmc.yaml", ("train.epochs=3",)),
+    "why-decoder": (2, "why", "decoder.yaml", ()),
     "why-deep": (2, "why", "deep.yaml", ()),
     "model-dropout": (1, "model", "model.yaml",
                       ("model.layers.hidden.units=64",
@@ -150,7 +166,7 @@ SAME_MODEL = [("model-auto", units) for units in (2, 3, 8, 64)] + \
 # One plan on every node: several nodes do not look at the machine at all.
 SAME_PLAN = [(name, units) for units in (1, 2, 64)
              for name in ("plan-nodes-2", "plan-nodes-uneven",
-                          "plan-nodes-fixed")]
+                          "plan-nodes-fixed", "plan-decoder-nodes")]
 
 # name -> arguments of skein; {verb} names have one file each
 COMMANDS = {
@@ -376,6 +392,8 @@ def main(words):
         draw_points(folder / "test.txt", 50, 300, 6000, 8)
         (folder / "model.yaml").write_text(MODEL, encoding="ascii")
         (folder / "deep.yaml").write_text(DEEP_MODEL, encoding="ascii")
+        (folder / "decoder.yaml").write_text(DECODER_MODEL, encoding="ascii")
+        draw_points(folder / "text.txt", 600, 300, 6000, 9)
         (folder / "elastic.yaml").write_text(ELASTIC_MODEL, encoding="ascii")
         xmc = (ROOT / "configs" / "xmc.yaml").read_text(encoding="ascii")
         (folder / "xmc.yaml").write_text(

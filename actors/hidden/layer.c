@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "actors/protocol/workspace.h"
+#include "actors/runtime/reporting.h"
 
 skn_status_t
 skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
@@ -127,6 +128,7 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         flight->activation = skn_message_keep(activation);
         flight->phase = SKN_FLIGHT_ABOVE;
         skn_turns_forward_done(&layer->turns);
+        skn_actor_set_held(actor, layer->turns.forwards - layer->turns.updates);
     } else {
         end_flight(flight);
     }

@@ -47,7 +47,8 @@ typedef struct skn_actor_counters {
     uint64_t waiting_since_ns, blocked_since_ns; /* the wait that goes on, of
                                                   * each sort; 0: none */
     uint64_t wakeups, restarts;
-    uint64_t dropped; /* messages for which the topology has no pipe */
+    uint64_t dropped;  /* messages for which the topology has no pipe */
+    uint64_t held_max; /* of what skn_actor_set_held was told */
 } skn_actor_counters_t;
 
 void skn_histogram_add(skn_histogram_t *histogram, uint64_t duration_ns);

@@ -35,7 +35,8 @@ typedef struct skn_handler_figures {
     N(full_ns)     /* of blocked_ns: at the edge that blocked it longest */    \
     N(full_credit) /* the credit of that edge */                               \
     N(wakeups) N(restarts) N(messages_in) N(messages_out)                      \
-    N(bytes_in) N(bytes_out) N(dropped) N(outbox_max)
+    N(bytes_in) N(bytes_out) N(dropped) N(outbox_max)                          \
+    N(held_max)    /* batches that it kept at once, between both passes */
 #define SKN_LINK_FIGURES(N)                                                    \
     N(bytes_sent) N(bytes_received)                                            \
     N(rtt_ns) N(rtt_min_ns) /* smoothed, least; 0: unknown */                  \

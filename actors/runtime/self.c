@@ -266,6 +266,13 @@ skn_actor_warn(skn_actor_t *actor, const char *message, const char *hint)
     skn_actor_notice(actor, &text);
 }
 
+void
+skn_actor_set_held(skn_actor_t *actor, uint64_t held)
+{
+    if (held > actor->counters.held_max)
+        actor->counters.held_max = held;
+}
+
 bool
 skn_actor_set_saving(skn_actor_t *actor, bool is_saving)
 {

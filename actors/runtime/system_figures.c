@@ -82,6 +82,7 @@ add_actor(const skn_actor_t *actor, skn_figures_t *figures)
     into->wakeups = counters->wakeups;
     into->restarts = counters->restarts;
     into->dropped = counters->dropped;
+    into->held_max = counters->held_max;
     figures->saving_ns += counters->saving_ns;
     figures->saves += counters->saves;
     add_edges(actor, into);

@@ -75,6 +75,7 @@ static const struct {
         "[{ name: a }, { name: b }]" } },
     { "links.coding", { "auto", "f32", "bf16", "int8", "int4" } },
     { "links.rate", { "1e9", "1e7", "123456.5" } },
+    { "links.latency", { "0.0005", "0", "2.5" } },
     { "idle.enabled", { "true", "false" } },
     { "idle.reserve_cores", { "auto", "0", "3" } },
     { "idle.share", { "1", "0.25" } },
@@ -86,6 +87,8 @@ static const struct {
     { "idle.notice.every_s", { "5", "0.1" } },
 };
 #define CHOICE_COUNT (sizeof(choices) / sizeof(choices[0]))
+/* A prime beyond CHOICE_COUNT: keys that are drawn in steps of it differ. */
+#define STRIDE 1009
 
 /* Values that no key takes. */
 static const char *const nonsense[] = { "-1",       "[1, [2]]",
@@ -106,7 +109,7 @@ draw(uint64_t seed, bool wrong)
     drawn_t drawn = { .count = 1 + oracle_next(&random) % WORDS_MAX };
     size_t first = oracle_next(&random) % CHOICE_COUNT;
     for (size_t k = 0; k < drawn.count; k++) {
-        size_t choice = (first + k * 11) % CHOICE_COUNT, values = 0;
+        size_t choice = (first + k * STRIDE) % CHOICE_COUNT, values = 0;
         while (values < VALUES_MAX && choices[choice].value[values])
             values++;
         const char *value =

@@ -75,6 +75,7 @@ check "nodes of different speeds train" up speeds 3 "${short[@]}" \
 same "  to the same weights" speeds
 check_code 78 "a node without a layer is refused" "$skein" up tiny.yaml \
     --local-nodes 5 -o checkpoint.path=five
+check_match "  with a message" "5 nodes are more than" .check
 
 # --- codings -----------------------------------------------------------------
 # Uniform guessing costs ln 257 = 5.55 nats.
@@ -130,13 +131,15 @@ check_equal "  at the end of a step" "$(($(batch_of stopped) % 4))" 0
 continues stopped
 
 # --- nodes come and go -------------------------------------------------------
-epochs=40
+# Enough for members to come, leave and die in the meantime.
+epochs=120
 hold_ports 4
 for name in a b c lead; do
     "$skein" keygen "$name.key" >/dev/null || exit 70
 done
 cat tiny.yaml - >three.yaml <<YAML
-coordinator: { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key }
+coordinator:
+  { address: "tcp://127.0.0.1:${ports[3]}", key: lead.key, balance: false }
 nodes:
   - { name: a, address: "tcp://127.0.0.1:${ports[0]}", key: a.key }
   - { name: b, address: "tcp://127.0.0.1:${ports[1]}", key: b.key }

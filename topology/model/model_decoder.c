@@ -94,6 +94,28 @@ skn_model_shape(const skn_model_t *model)
     };
 }
 
+/* A node has at least a stage, and a stage at least a layer. */
+static void
+check_nodes(const skn_model_t *model, const skn_node_t *root,
+            skn_problems_t *problems)
+{
+    const skn_model_decoder_t *decoder = &model->decoder;
+    bool is_auto = decoder->stages == SKN_AUTO;
+    int64_t most = is_auto ? decoder->layers : decoder->stages, nodes = 0;
+    for (size_t k = 0; k < model->node_count; k++)
+        nodes += !model->nodes[k].is_leaving;
+    if (nodes <= most)
+        return;
+    (void)skn_problems_add(
+        problems, skn_rules_mark(root, "nodes"),
+        "%lld nodes are more than the %lld %s%s of the decoder, and each has "
+        "one at least",
+        (long long)nodes, (long long)most, is_auto ? "layer" : "stage",
+        most == 1 ? "" : "s");
+    (void)skn_problems_hint(problems, "list %lld node%s at most",
+                            (long long)most, most == 1 ? "" : "s");
+}
+
 static void
 check_decoder(const skn_model_t *model, const skn_node_t *root,
               skn_problems_t *problems)
@@ -128,6 +150,7 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
                                "micro-batches of %lld tokens",
                                (long long)model->train.batch_tokens,
                                (long long)micro);
+    check_nodes(model, root, problems);
     if (model->train.order == SKN_ORDER_FREE)
         (void)skn_problems_add(problems, skn_rules_mark(train, "order"),
                                "a decoder has 'order: fixed'");

@@ -364,7 +364,13 @@
       "bf16, but f32 with `reduction: fixed`")                                 \
     O(skn_model_links_t, double, rate, "rate", REAL, "1e9", 1e3, 1e12, NULL,   \
       "bits per second that a link carries each way: for the forecast of "     \
-      "`skein plan`, and nodes.notice")
+      "`skein plan`, nodes.notice, and the micro-batches in flight of a "      \
+      "decoder")                                                               \
+    O(skn_model_links_t, double, latency, "latency", REAL, "0.0005", 0, 60,    \
+      NULL,                                                                    \
+      "seconds that a message takes from node to node, one way: while it is "  \
+      "on its way, the stages of a decoder work on more micro-batches; "       \
+      "within a process it is 0")
 
 /* --- idle, coordinator ---------------------------------------------------- */
 

@@ -30,7 +30,7 @@ is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
            slot.kind == SKN_SLOT_SIZE || /* sizes of memory */
            strcmp(option->name, "offload") == 0 ||
            (slot.kind == SKN_SLOT_TEXT && strcmp(option->name, "name") == 0) ||
-           (strcmp(path, "links") == 0 && strcmp(option->name, "rate") == 0);
+           (strcmp(path, "links") == 0 && strcmp(option->name, "coding") != 0);
 }
 
 static void
@@ -75,14 +75,15 @@ write_part(FILE *file, const char *name, const skn_model_t *model)
                           (const char *)model + part->offset);
 }
 
-/* The plan uses the rate of links only where a node must hand over in time. */
+/* The plan uses the rate of links only where a node must hand over in time, or
+ * a decoder has micro-batches on them. */
 static bool
-has_notice(const skn_model_t *model)
+uses_rate(const skn_model_t *model)
 {
     for (size_t k = 0; k < model->node_count; k++)
         if (model->nodes[k].notice_s > 0)
             return true;
-    return false;
+    return skn_model_is_decoder(model);
 }
 
 static void
@@ -104,8 +105,11 @@ write_all(FILE *file, const skn_model_t *model)
                   model->data.test[0] ? "given" : "none");
     write_part(file, "checkpoint", model);
     write_part(file, "links", model);
-    if (has_notice(model))
+    if (uses_rate(model))
         (void)skn_text_print(file, "links.rate %.17g\n", model->links.rate);
+    if (skn_model_is_decoder(model))
+        (void)skn_text_print(file, "links.latency %.17g\n",
+                             model->links.latency);
     (void)fprintf(file, "coordinator.recovery %s\n",
                   model->coordinator.recovery == SKN_RECOVERY_PARTIAL
                       ? "partial"
@@ -210,7 +214,8 @@ refuse(const setting_line_t *run, const setting_line_t *theirs, size_t others,
 {
     char more[60] = "";
     if (others > 0)
-        (void)snprintf(more, sizeof(more), " (%zu more keys differ)", others);
+        (void)snprintf(more, sizeof(more), " (%zu more key%s)", others,
+                       others == 1 ? " differs" : "s differ");
     (void)skn_fail(error, SKN_BAD_CONFIG,
                    "node '%.64s' has another config: %.*s is %.*s there, and "
                    "%.*s in the run%s",

@@ -7,11 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "topology/plan/cost_rates.h"
 #include "topology/plan/plan_internal.h"
 
-/* Operations that an optimizer spends on a weight: Adam's two moments, their
- * root and the step. */
-#define UPDATE_OPERATIONS 10.0
 /* A multiplication and an addition each for the value, the gradient of the
  * input and the gradient of the weight. */
 #define LAYER_OPERATIONS 6.0
@@ -51,23 +49,6 @@ skn_cost_link(const skn_cost_layer_t *layer, const skn_cost_place_t *place)
     return bytes;
 }
 
-static double
-value_bytes(skn_link_coding_t coding)
-{
-    switch (coding) {
-    case SKN_LINK_CODING_BF16:
-        return 2.0;
-    case SKN_LINK_CODING_INT8:
-        return 1.0;
-    case SKN_LINK_CODING_INT4:
-        return 0.5;
-    case SKN_LINK_CODING_AUTO:
-    case SKN_LINK_CODING_F32:
-        break;
-    }
-    return 4.0;
-}
-
 /* The share of samples that have a label among `share` of the labels, if each
  * label is independently there with that probability. */
 static double
@@ -83,6 +64,17 @@ share_of(const skn_plan_t *plan, size_t layer, uint32_t node)
            (double)skn_plan_outputs(plan, layer);
 }
 
+/* The share of what passes up from a layer that a node sends: of a decoder, the
+ * last stage sends all. */
+static double
+share_below(const skn_plan_t *plan, size_t lower, uint32_t node)
+{
+    if (!skn_plan_is_stages(plan, lower))
+        return share_of(plan, lower, node);
+    uint32_t last = shards_of(&plan->model->layers[lower]) - 1;
+    return skn_plan_seat(plan, lower, last).node == node;
+}
+
 /* Adds the bytes between layer `lower` and the one above. */
 static void
 add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
@@ -94,9 +86,9 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
     skn_cost_layer_t layer = {
         .rows = (double)model->train.batch_rows,
         .columns = (double)below->units,
-        .value_bytes = value_bytes(coding),
+        .value_bytes = skn_cost_value_bytes(coding),
         .scaled = coding >= SKN_LINK_CODING_INT8,
-        .open = SKN_COST_OPEN * (1.0 - below->dropout),
+        .open = cost->open,
         .softmax = above->output && above->loss == SKN_LOSS_SOFTMAX,
         .late = model->train.merge == SKN_MERGING_LATE,
         .positives = cost->positives,
@@ -104,7 +96,7 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
     uint32_t above_count = 0, below_count = 0, node_count = 0, all_parts = 0;
     for (uint32_t n = 0; n < plan->node_count; n++) {
         bool has_above = skn_plan_share(plan, lower + 1, n) > 0;
-        bool has_below = skn_plan_share(plan, lower, n) > 0;
+        bool has_below = share_below(plan, lower, n) > 0;
         all_parts += skn_plan_parts(plan, lower + 1, n);
         above_count += has_above;
         below_count += has_below;
@@ -112,7 +104,7 @@ add_links(const skn_plan_t *plan, size_t lower, skn_cost_t *cost)
     }
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_cost_place_t place = {
-            .share = share_of(plan, lower, n),
+            .share = share_below(plan, lower, n),
             .parts = skn_plan_parts(plan, lower + 1, n),
             .all_parts = all_parts,
             .above_count = above_count,
@@ -139,13 +131,12 @@ operations_of(const skn_plan_t *plan, size_t number)
         double active = rows * plan->data.features_per_point;
         double distinct = fmin(active, below);
         return (LAYER_OPERATIONS - 2.0) * active * units +
-               UPDATE_OPERATIONS * distinct * units;
+               SKN_COST_UPDATE_OPERATIONS * distinct * units;
     }
-    if (layer->output && layer->sampler.kind != SKN_SAMPLER_EXACT)
-        units = fmin(units, (double)layer->sampler.rows +
-                                rows * plan->data.labels_per_point);
+    if (layer->output)
+        units = skn_cost_active_rows(plan);
     return LAYER_OPERATIONS * rows * units * below +
-           UPDATE_OPERATIONS * units * below;
+           SKN_COST_UPDATE_OPERATIONS * units * below;
 }
 
 static void
@@ -162,6 +153,43 @@ add_work(const skn_plan_t *plan, size_t layer, skn_cost_t *cost)
     }
     for (uint32_t s = 0; s < shards_of(&plan->model->layers[layer]); s++)
         cost->nodes[skn_plan_seat(plan, layer, s).node].shards++;
+}
+
+/* --- a decoder ------------------------------------------------------------ */
+
+/* Adds the shards, parameters and work of a decoder, and what passes between
+ * its layers on different nodes. */
+static void
+add_decoder(const skn_plan_t *plan, skn_cost_t *cost)
+{
+    const skn_model_t *model = plan->model;
+    const skn_pipeline_t *pipeline = &cost->pipeline;
+    uint32_t stages = shards_of(&model->layers[SKN_DECODER_LAYER]);
+    skn_pipeline_forecast(plan, cost->alone, &cost->pipeline);
+    cost->open = 1.0;
+    for (size_t k = 0; k < model->layer_count; k++) {
+        double weights = (double)skn_plan_decoder_weights(plan, k);
+        for (uint32_t n = 0; n < plan->node_count; n++)
+            cost->nodes[n].parameters +=
+                (uint64_t)(weights * share_of(plan, k, n));
+        for (uint32_t s = 0; s < shards_of(&model->layers[k]); s++)
+            cost->nodes[skn_plan_seat(plan, k, s).node].shards++;
+    }
+    for (uint32_t n = 0; n < plan->node_count; n++)
+        cost->nodes[n].work_seconds = pipeline->core_seconds[n];
+    for (uint32_t s = 0; s + 1 < stages; s++) {
+        uint32_t lower = skn_plan_seat(plan, SKN_DECODER_LAYER, s).node;
+        uint32_t upper = skn_plan_seat(plan, SKN_DECODER_LAYER, s + 1).node;
+        skn_cost_bytes_t *below = &cost->nodes[lower].bytes;
+        skn_cost_bytes_t *above = &cost->nodes[upper].bytes;
+        if (lower == upper)
+            continue;
+        below->sent += pipeline->boundary_bytes;
+        below->received += pipeline->boundary_bytes;
+        above->sent += pipeline->boundary_bytes;
+        above->received += pipeline->boundary_bytes;
+    }
+    add_links(plan, SKN_DECODER_LAYER, cost);
 }
 
 /* --- all together -------------------------------------------------------- */
@@ -194,7 +222,6 @@ skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost)
     const skn_model_t *model = plan->model;
     size_t last = model->layer_count - 1;
     memset(cost, 0, sizeof(*cost));
-    cost->open = SKN_COST_OPEN * (1.0 - model->layers[last - 1].dropout);
     for (uint32_t n = 0; n < plan->node_count; n++) {
         cost->positives += positives_of(plan, share_of(plan, last, n)) /
                            (double)plan->node_count;
@@ -205,10 +232,17 @@ skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost)
         cost->positives = 0.0;
     else if (model->layers[last].label_smoothing > 0)
         cost->positives = 1.0; /* every label has a part of every target */
-    for (size_t k = 0; k < model->layer_count; k++) {
-        if (k < last)
-            add_links(plan, k, cost);
-        add_work(plan, k, cost);
+    if (skn_model_is_decoder(model)) {
+        add_decoder(plan, cost);
+    } else {
+        for (size_t k = 0; k < model->layer_count; k++) {
+            const skn_model_layer_t *layer = &model->layers[k];
+            cost->open = SKN_COST_OPEN * (1.0 - layer->dropout);
+            if (k < last)
+                add_links(plan, k, cost);
+            add_work(plan, k, cost);
+        }
+        cost->open = SKN_COST_OPEN * (1.0 - model->layers[last - 1].dropout);
     }
     for (uint32_t n = 0; n < plan->node_count; n++) {
         skn_cost_node_t *node = &cost->nodes[n];
@@ -220,7 +254,12 @@ skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost)
         cost->slowest = n;
         cost->link_bound = node->link_seconds > node->work_seconds;
     }
-    cost->use_one = cost->alone_seconds <= cost->batch_seconds &&
+    if (skn_model_is_decoder(model)) {
+        cost->batch_seconds = cost->pipeline.step_seconds;
+        cost->alone_seconds = cost->pipeline.alone_seconds;
+    }
+    cost->use_one = plan->node_count > 0 &&
+                    cost->alone_seconds <= cost->batch_seconds &&
                     fits_alone(plan, cost->alone);
 }
 
@@ -287,17 +326,66 @@ print_node(const skn_plan_t *plan, const skn_cost_t *cost, uint32_t n,
         skn_plan_hands_over(plan, n) ? "" : ": more than half of it can carry");
 }
 
+/* Prints how many layers the stages have. */
+static void
+print_layers(const skn_plan_t *plan, uint32_t stages, FILE *file)
+{
+    uint32_t count = plan->stage_first[1];
+    bool even = true;
+    for (uint32_t s = 1; s < stages; s++)
+        even = even && plan->stage_first[s + 1] - plan->stage_first[s] == count;
+    if (even)
+        (void)fprintf(file, "%u layer%s%s", count, count == 1 ? "" : "s",
+                      stages == 1 ? "" : " each");
+    else
+        for (uint32_t s = 0; s < stages; s++)
+            (void)fprintf(file, "%s%u",
+                          s == 0           ? ""
+                          : s + 1 < stages ? ", "
+                                           : " and ",
+                          plan->stage_first[s + 1] - plan->stage_first[s]);
+    if (!even)
+        (void)fprintf(file, " layers");
+}
+
+static void
+print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
+{
+    const skn_pipeline_t *pipeline = &cost->pipeline;
+    uint32_t stages = shards_of(&plan->model->layers[SKN_DECODER_LAYER]);
+    char bytes[32];
+    (void)fprintf(file, "# decoder: %u stage%s of ", stages,
+                  stages == 1 ? "" : "s");
+    print_layers(plan, stages, file);
+    (void)fprintf(file,
+                  "; %u micro-batch%s of %lld tokens a step, at most %u in "
+                  "flight\n",
+                  plan->accumulate, plan->accumulate == 1 ? "" : "es",
+                  (long long)plan->model->train.batch_rows, plan->flights);
+    if (pipeline->crossings > 0)
+        (void)skn_text_print(
+            file,
+            "# from one node's stage to the next: %s a micro-batch each way, "
+            "%.2f ms on the way\n",
+            size_text(pipeline->boundary_bytes, bytes),
+            pipeline->way_seconds * 1e3);
+    (void)skn_text_print(file,
+                         "# expected: %.2f ms per step, %.0f%% of it bubble\n",
+                         pipeline->step_seconds * 1e3, pipeline->bubble * 100);
+}
+
 static void
 print_verdict(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 {
     const skn_model_node_t *nodes = plan->model->nodes;
     (void)skn_text_print(
         file,
-        "# expected bottleneck: %s of %s, %.2f ms per batch; %s alone would "
+        "# expected bottleneck: %s of %s, %.2f ms per %s; %s alone would "
         "take %.2f ms\n",
         cost->link_bound ? "the link" : "the cores", nodes[cost->slowest].name,
-        cost->batch_seconds * 1e3, nodes[cost->alone].name,
-        cost->alone_seconds * 1e3);
+        cost->batch_seconds * 1e3,
+        skn_model_is_decoder(plan->model) ? "step" : "batch",
+        nodes[cost->alone].name, cost->alone_seconds * 1e3);
     if (cost->use_one)
         (void)fprintf(file,
                       "# use one node: %s alone is expected to be faster than "
@@ -305,18 +393,14 @@ print_verdict(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
                       nodes[cost->alone].name, plan->node_count);
 }
 
-skn_status_t
-skn_cost_print(const skn_plan_t *plan, FILE *file, skn_error_t *error)
+static void
+print_nodes(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 {
     static const char *const words[] = {
 #define WORD_OF(NAME, word) #word,
         SKN_LINK_CODINGS(WORD_OF)
 #undef WORD_OF
     };
-    skn_cost_t cost;
-    if (plan->node_count == 0)
-        return SKN_OK;
-    skn_cost_plan(plan, &cost);
     (void)skn_text_print(
         file,
         "# %u nodes, %s on the links, which carry %g Mbit/s each "
@@ -324,13 +408,39 @@ skn_cost_print(const skn_plan_t *plan, FILE *file, skn_error_t *error)
         plan->node_count, words[plan->model->links.coding],
         plan->model->links.rate * 1e-6);
     for (uint32_t n = 0; n < plan->node_count; n++)
-        print_node(plan, &cost, n, file);
-    (void)skn_text_print(
-        file,
-        "# assumed: %.2f of the hidden values are not zero (d), %.2f of the "
-        "samples have a label at a node (phi), %g GFLOP/s per core\n",
-        cost.open, cost.positives, SKN_COST_OPERATIONS * 1e-9);
-    print_verdict(plan, &cost, file);
+        print_node(plan, cost, n, file);
+}
+
+/* A decoder has no ReLU, and its labels are everywhere. */
+static void
+print_assumed(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
+{
+    (void)fputs("# assumed: ", file);
+    if (!skn_model_is_decoder(plan->model))
+        (void)skn_text_print(
+            file,
+            "%.2f of the hidden values are not zero (d), %.2f of the "
+            "samples have a label at a node (phi), ",
+            cost->open, cost->positives);
+    (void)skn_text_print(file, "%g GFLOP/s per core\n",
+                         SKN_COST_OPERATIONS * 1e-9);
+}
+
+skn_status_t
+skn_cost_print(const skn_plan_t *plan, FILE *file, skn_error_t *error)
+{
+    bool is_decoder = skn_model_is_decoder(plan->model);
+    skn_cost_t cost;
+    if (plan->node_count == 0 && !is_decoder)
+        return SKN_OK;
+    skn_cost_plan(plan, &cost);
+    if (is_decoder)
+        print_decoder(plan, &cost, file);
+    if (plan->node_count > 0)
+        print_nodes(plan, &cost, file);
+    print_assumed(plan, &cost, file);
+    if (plan->node_count > 0)
+        print_verdict(plan, &cost, file);
     if (ferror(file))
         return skn_fail(error, SKN_STORAGE, "writing a forecast: %s",
                         strerror(errno));

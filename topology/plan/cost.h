@@ -1,21 +1,19 @@
 /* cost.h - forecasts the cost of a batch for the nodes of a plan: bytes on
  * their links, and seconds of work.
  *
- * The forecast depends on the plan alone, by formulas with stated assumptions,
- * and decides nothing. Bytes: docs/concepts/equations.md, (61). Pure; any
- * thread.
+ * The forecast depends on the plan alone, by formulas with stated assumptions
+ * (cost_rates.h). It decides nothing; of a decoder it is that of
+ * cost_decoder.h, by which the plan counts the micro-batches in flight. Bytes:
+ * docs/concepts/equations.md, (61). Pure; any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_COST_H
 #define TOPOLOGY_PLAN_COST_H
 
 #include <stdio.h>
 
+#include "topology/plan/cost_decoder.h"
 #include "topology/plan/plan.h"
 
-/* Operations a second of one core. Measured: 58e9 for exact softmax on a Zen 3
- * with AVX2 (docs/concepts/samplers.md), less for operations that wait for
- * memory. */
-#define SKN_COST_OPERATIONS 5e10
 /* d: the share of ReLUs that are open, before dropout closes some. */
 #define SKN_COST_OPEN 0.5
 
@@ -70,19 +68,20 @@ typedef struct skn_cost_node {
 typedef struct skn_cost {
     double open, positives; /* assumed: d, phi */
     skn_cost_node_t nodes[SKN_CLUSTER_NODES_MAX];
-    double batch_seconds; /* of the slowest node */
+    double batch_seconds; /* of the slowest node; of a decoder, a step */
     uint32_t slowest;
-    bool link_bound;      /* its link is the bottleneck */
-    uint32_t alone;       /* the node with most cores */
-    double alone_seconds; /* a batch on that node alone */
-    bool use_one;         /* that node alone is faster, and the model fits on
+    bool link_bound;         /* its link is the bottleneck */
+    uint32_t alone;          /* the node with most cores */
+    double alone_seconds;    /* the same on that node alone */
+    bool use_one;            /* that node alone is faster, and the model fits on
                            * it */
+    skn_pipeline_t pipeline; /* of a decoder */
 } skn_cost_t;
 
 /* Fills `cost` for a plan over nodes (node_count > 0). */
 void skn_cost_plan(const skn_plan_t *plan, skn_cost_t *cost);
-/* Prints the forecast as comments for the head of a topology file; nothing for
- * a plan of one process. SKN_STORAGE when writing fails. */
+/* Prints the forecast as comments for the head of a topology file; of a plan of
+ * one process, only that of a decoder. SKN_STORAGE when writing fails. */
 skn_status_t skn_cost_print(const skn_plan_t *plan, FILE *file,
                             skn_error_t *error);
 

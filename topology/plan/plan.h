@@ -10,6 +10,7 @@
 #ifndef TOPOLOGY_PLAN_PLAN_H
 #define TOPOLOGY_PLAN_PLAN_H
 
+#include "actors/protocol/decoder.h"
 #include "formats/dataset/dataset.h"
 #include "skein/limits.h"
 #include "topology/model/model.h"
@@ -49,6 +50,8 @@ typedef struct skn_plan {
     uint64_t batches_per_epoch, total_batches;
     uint32_t accumulate; /* batches of a step: micro-batches of a decoder */
     uint32_t flights;    /* decoder: micro-batches in flight */
+    uint32_t stage_first[SKN_DECODER_LAYERS_MAX + 1]; /* decoder: the first
+                          * layer of each stage; behind the last: all */
     uint64_t parameters;
     uint64_t memory_bytes;  /* that the actors will hold, estimated */
     uint64_t offload_bytes; /* that they will keep in files */

@@ -20,6 +20,11 @@ void skn_plan_auto_ways(const skn_plan_t *plan, skn_model_t *model,
 /* Chooses the values of a layer, and of the sampler if it is the last one. */
 void skn_plan_auto_layer(const skn_plan_t *plan, const skn_model_t *model,
                          skn_model_layer_t *layer, skn_reasons_t *reasons);
+/* The path of a layer's keys: "model.layers.NAME", or "model.head" for the head
+ * of a decoder. Returns `path`. */
+const char *skn_plan_layer_path(const skn_model_t *model,
+                                const skn_model_layer_t *layer, char *path,
+                                size_t path_bytes);
 /* Chooses the number formats of arithmetic and of stored weights. */
 void skn_plan_auto_numbers(skn_model_t *model, skn_model_layer_t *output,
                            skn_reasons_t *reasons);

@@ -53,7 +53,7 @@ resolve_weights(const skn_model_t *model, skn_model_layer_t *output,
                 skn_reasons_t *reasons)
 {
     const skn_model_train_t *train = &model->train;
-    char path[SKN_REASON_KEY_BYTES];
+    char path[SKN_REASON_KEY_BYTES], layer[SKN_REASON_KEY_BYTES - 16];
     const char *why;
     if (output->weights != SKN_WEIGHTS_AUTO)
         return;
@@ -68,8 +68,8 @@ resolve_weights(const skn_model_t *model, skn_model_layer_t *output,
         output->weights = SKN_WEIGHTS_BF16;
         why = "adagrad's rows of 2 bytes learn as those of 12 do";
     }
-    (void)snprintf(path, sizeof(path), "model.layers.%.64s.weights",
-                   output->name);
+    (void)snprintf(path, sizeof(path), "%s.weights",
+                   skn_plan_layer_path(model, output, layer, sizeof(layer)));
     skn_reasons_add(reasons, path, why);
 }
 

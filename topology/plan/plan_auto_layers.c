@@ -313,13 +313,23 @@ resolve_hidden(const skn_plan_t *plan, const skn_model_t *model,
         layer->shards = 1;
 }
 
+const char *
+skn_plan_layer_path(const skn_model_t *model, const skn_model_layer_t *layer,
+                    char *path, size_t path_bytes)
+{
+    bool is_head = skn_model_is_decoder(model) && layer->output;
+    (void)snprintf(path, path_bytes, "model.%s%.64s", is_head ? "" : "layers.",
+                   layer->name);
+    return path;
+}
+
 void
 skn_plan_auto_layer(const skn_plan_t *plan, const skn_model_t *model,
                     skn_model_layer_t *layer, skn_reasons_t *reasons)
 {
     char path[SKN_REASON_KEY_BYTES];
-    (void)snprintf(path, sizeof(path), "model.layers.%.64s", layer->name);
-    const deal_t part = { reasons, path };
+    const deal_t part = { reasons, skn_plan_layer_path(model, layer, path,
+                                                       sizeof(path)) };
     (layer->output ? resolve_output : resolve_hidden)(plan, model, layer,
                                                       &part);
 }

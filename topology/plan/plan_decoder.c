@@ -4,10 +4,12 @@
  * As for other models, what changes the model follows from the file and the
  * data; the number of stages, which does not, from the cores.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <math.h>
 
 #include "actors/protocol/corpus.h"
 #include "actors/stage/decoder_layer.h"
+#include "topology/plan/cost_decoder.h"
 #include "topology/plan/plan_internal.h"
 #include "topology/plan/traits.h"
 
@@ -187,14 +189,41 @@ resolve_steps(skn_plan_t *plan, skn_model_t *model)
            "a decoder trains all its steps");
 }
 
-/* Micro-batches in flight: one in each stage, and one more on the way up and
- * down. */
-static uint32_t
-count_flights(const skn_plan_t *plan, int64_t stages)
+static double
+stage_weight(const skn_plan_t *plan, uint32_t stage)
 {
-    int64_t flights = stages + 2;
-    flights = flights < SKN_WINDOW_MAX ? flights : SKN_WINDOW_MAX;
-    return (uint32_t)least(flights, (int64_t)plan->accumulate);
+    uint32_t node = skn_plan_seat(plan, SKN_DECODER_LAYER, stage).node;
+    return plan->node_count > 0 ? (double)plan->nodes[node].weight : 1;
+}
+
+/* Each stage gets a layer, and each further one goes to the stage that is then
+ * the least busy for its weight: so the busiest has as little as can be. */
+void
+skn_plan_deal_stages(skn_plan_t *plan)
+{
+    uint32_t stages = (uint32_t)plan->model->decoder.stages;
+    uint32_t layers = (uint32_t)plan->model->decoder.layers;
+    uint32_t *first = plan->stage_first;
+    double weight[SKN_DECODER_LAYERS_MAX];
+    skn_pipeline_t pipeline;
+    assert(stages <= layers && layers <= SKN_DECODER_LAYERS_MAX);
+    for (uint32_t s = 0; s < stages; s++) {
+        weight[s] = stage_weight(plan, s);
+        first[s + 1] = 1;
+    }
+    for (uint32_t dealt = stages; dealt < layers; dealt++) {
+        uint32_t best = 0;
+        for (uint32_t s = 1; s < stages; s++)
+            if ((first[s + 1] + 1) / weight[s] <
+                (first[best + 1] + 1) / weight[best])
+                best = s;
+        first[best + 1]++;
+    }
+    first[0] = 0;
+    for (uint32_t s = 0; s < stages; s++)
+        first[s + 1] += first[s];
+    skn_pipeline_forecast(plan, 0, &pipeline);
+    plan->flights = pipeline.flights;
 }
 
 void
@@ -216,7 +245,6 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
     head->shards = head->shards == SKN_AUTO ? 1 : head->shards;
     if (head->label_smoothing < 0)
         head->label_smoothing = 0;
-    plan->flights = count_flights(plan, decoder->stages);
 }
 
 /* --- memory --------------------------------------------------------------- */

@@ -69,6 +69,9 @@ skn_status_t skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
                                 skn_error_t *error);
 /* Resolves every auto of a decoder, and counts its batches. */
 void skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model);
+/* Deals a decoder's layers to its stages, by the weights of their nodes, and
+ * counts the micro-batches in flight. */
+void skn_plan_deal_stages(skn_plan_t *plan);
 /* Weights of a layer of a decoder. */
 uint64_t skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer);
 /* Bytes that a stage of `layers` layers keeps of the micro-batches in

@@ -271,6 +271,8 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         plan->total_batches = (uint64_t)model->train.max_batches;
     if (plan->node_count > 0)
         skn_plan_deal_weights(plan);
+    if (is_decoder)
+        skn_plan_deal_stages(plan);
     for (size_t k = 0; k < model->layer_count; k++)
         assert(skn_plan_first(plan, k, 0) == 0 &&
                skn_plan_first(plan, k, shards_of(&layers[k])) ==

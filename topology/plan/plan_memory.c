@@ -200,9 +200,11 @@ stages_bytes(const skn_plan_t *plan, uint64_t count)
 }
 
 /* Memory of layer `number` for `count` of its units: rows, logits of the
- * batches in flight, gradients, and activations, which all nodes have. */
+ * batches in flight, gradients, and activations, which all nodes have; of a
+ * decoder, each of the `stages` on the node. */
 static uint64_t
-layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
+layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count,
+            uint32_t stages)
 {
     const skn_model_t *model = plan->model;
     const skn_model_layer_t *layer = &model->layers[number];
@@ -216,7 +218,7 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count)
     uint64_t units = skn_plan_outputs(plan, number), bytes = 0;
     double active, touched;
     if (skn_plan_is_stages(plan, number)) {
-        units = (uint64_t)layer->units;
+        units = (uint64_t)layer->units * (stages > 0 ? stages : 1);
         bytes = count > 0 ? stages_bytes(plan, count) : 0;
     } else if (count > 0) {
         bytes = number == 0
@@ -277,7 +279,7 @@ node_bytes(const skn_plan_t *plan, uint32_t node)
     for (size_t k = 0; k < layers; k++) {
         rows = plan->node_count > 0 ? skn_plan_share(plan, k, node)
                                     : skn_plan_outputs(plan, k);
-        bytes += layer_bytes(plan, k, rows);
+        bytes += layer_bytes(plan, k, rows, shards_on(plan, k, node));
     }
     return bytes + listed_bytes(plan, rows, shards_on(plan, layers - 1, node));
 }
@@ -376,6 +378,14 @@ skn_plan_estimate(skn_plan_t *plan)
         plan->memory_bytes = after;
 }
 
+static const char *
+smaller(const skn_plan_t *plan)
+{
+    return skn_model_is_decoder(plan->model)
+               ? "fewer model.layers, or a smaller train.micro_tokens"
+               : "fewer model.layers.hidden.units";
+}
+
 static skn_status_t
 check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
 {
@@ -392,7 +402,8 @@ check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
         (long long)(asked->memory_bytes >> 20));
     return skn_fail_hint(error, status,
                          "allow more, give it fewer of the cores, add a node, "
-                         "or take fewer model.layers.hidden.units");
+                         "or take %s",
+                         smaller(plan));
 }
 
 /* Checks the sum for nodes that share one machine. */
@@ -408,9 +419,8 @@ check_sum(const skn_plan_t *plan, skn_error_t *error)
         "resources.memory allows %lld MiB",
         plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
         (long long)(allowed >> 20));
-    return skn_fail_hint(error, status,
-                         "allow more, take fewer nodes, or fewer "
-                         "model.layers.hidden.units");
+    return skn_fail_hint(error, status, "allow more, take fewer nodes, or %s",
+                         smaller(plan));
 }
 
 skn_status_t
@@ -436,7 +446,6 @@ skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
                       (unsigned long long)(plan->memory_bytes >> 20),
                       model->node_count > 0 ? "nodes." : "", key,
                       (long long)(allowed >> 20));
-    return skn_fail_hint(error, status,
-                         "allow more, or take fewer "
-                         "model.layers.hidden.units");
+    return skn_fail_hint(error, status, "allow more, or take %s",
+                         smaller(plan));
 }

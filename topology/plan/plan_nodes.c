@@ -57,7 +57,7 @@ skn_plan_first(const skn_plan_t *plan, size_t layer, uint32_t shard)
     uint64_t units = skn_plan_outputs(plan, layer);
     uint32_t shards = shards_of(wanted);
     if (skn_plan_is_stages(plan, layer))
-        return units * shard / shards;
+        return plan->stage_first[shard];
     if (!wanted->output && !skn_plan_is_weighted(plan))
         return skn_slice_first((uint32_t)units, shards, shard);
     if (!wanted->output)
@@ -121,6 +121,7 @@ skn_status_t
 skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
 {
     const skn_model_t *model = plan->model;
+    bool is_decoder = skn_model_is_decoder(model);
     for (uint32_t n = 0; n < plan->keepers; n++) {
         uint64_t share = 0;
         for (size_t k = 0; k < model->layer_count; k++)
@@ -130,11 +131,12 @@ skn_plan_check_nodes(const skn_plan_t *plan, skn_error_t *error)
         skn_status_t status =
             skn_fail(error, SKN_BAD_CONFIG,
                      "%s: node '%s' gets no shard: the layers have fewer "
-                     "shards than the nodes have cores",
-                     model->source, model->nodes[n].name);
-        return skn_fail_hint(error, status,
-                             "leave out the node, or the 'shards' of the "
-                             "layers");
+                     "%s than the nodes have cores",
+                     model->source, model->nodes[n].name,
+                     is_decoder ? "stages" : "shards");
+        return skn_fail_hint(
+            error, status, "leave out the node, or the '%s' of the %s",
+            is_decoder ? "stages" : "shards", is_decoder ? "model" : "layers");
     }
     return SKN_OK;
 }

@@ -4,7 +4,7 @@
  * than it could hand over: a machine that is taken away with notice spends half
  * of the notice until the next marker, and in the other half its state must
  * pass its link. The rows that one node cannot take go to the others, by their
- * speed.
+ * speed. A decoder's layers are dealt by the same weights (plan_decoder.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -120,7 +120,8 @@ block_bytes(const skn_plan_t *plan)
     for (size_t k = 0; k < plan->model->layer_count; k++)
         bytes +=
             skn_plan_state_bytes(plan, k,
-                                 plan->model->layers[k].output
+                                 skn_plan_is_stages(plan, k) ? 1
+                                 : plan->model->layers[k].output
                                      ? skn_block_rows(skn_plan_outputs(plan, k))
                                      : SKN_SLICE_COLUMNS);
     return (double)bytes;

@@ -509,6 +509,14 @@ fit_length(const skn_resume_t *resume, const char *path,
         train->max_batches > 0 && (uint64_t)train->max_batches < resume->batch;
     if (resume->finished || (!epochs && !batches))
         return SKN_OK;
+    if (!epochs && train->steps > 0) {
+        uint64_t step = (uint64_t)(train->max_batches / train->steps);
+        (void)skn_fail(error, SKN_BAD_CONFIG,
+                       "%s has %" PRIu64 " steps, and train.steps is %" PRId64,
+                       path, resume->batch / step, train->steps);
+        return skn_fail_hint(error, SKN_BAD_CONFIG,
+                             "give as many as it was started with, or more");
+    }
     (void)skn_fail(error, SKN_BAD_CONFIG,
                    "%s has %" PRIu64 " %s, and train.%s is %" PRId64, path,
                    epochs ? resume->epoch : resume->batch,

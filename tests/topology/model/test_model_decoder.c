@@ -61,6 +61,10 @@ Test(model_decoder, keys_of_the_other_kind_are_refused)
                     "decoder'\n");
 }
 
+#define TWO_NODES                                                              \
+    "nodes:\n  - { name: a, address: 'tcp://127.0.0.1:1' }\n"                  \
+    "  - { name: b, address: 'tcp://127.0.0.1:2' }\n"
+
 Test(model_decoder, numbers_that_do_not_fit_are_refused)
 {
     static const struct {
@@ -82,6 +86,13 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
           "micro-batches of 512 tokens\n" },
         { "layers: 2", "train: { order: free }\n",
           "m.yaml:4:17: a decoder has 'order: fixed'\n" },
+        { "layers: 2",
+          TWO_NODES "  - { name: c, address: 'tcp://127.0.0.1:3' }\n",
+          "m.yaml:5:3: 3 nodes are more than the 2 layers of the decoder, and "
+          "each has one at least; list 2 nodes at most\n" },
+        { "layers: 2, stages: 1", TWO_NODES,
+          "m.yaml:5:3: 2 nodes are more than the 1 stage of the decoder, and "
+          "each has one at least; list 1 node at most\n" },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char text[512];

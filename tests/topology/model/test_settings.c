@@ -115,6 +115,21 @@ Test(settings, what_is_each_machines_own_does_not_count)
     cr_expect(error.status == SKN_OK, "%s", error.text);
 }
 
+/* The micro-batches of a decoder that are in flight follow from both. */
+Test(settings, links_of_a_decoder_count)
+{
+    static const char one[] = "skein: 1\ndata: { train: t }\n"
+                              "model: { kind: decoder, layers: 2 }\n";
+    static const char other[] = "skein: 1\ndata: { train: t }\n"
+                                "model: { kind: decoder, layers: 2 }\n"
+                                "links: { latency: 0.25, rate: 1.0e6 }\n";
+    skn_error_t error = compare(one, other);
+    cr_expect(error.status == SKN_BAD_CONFIG);
+    cr_expect(strstr(error.text, "links.rate is 1000000 there"), "%s",
+              error.text);
+    cr_expect(strstr(error.text, "1 more key differs"), "%s", error.text);
+}
+
 Test(settings, bytes_that_are_no_settings_are_refused)
 {
     static const char *const bad[] = {

@@ -8,6 +8,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
 #include "topology/plan/cost.h"
+#include "topology/plan/cost_rates.h"
 
 /* --- bytes --------------------------------------------------------------- */
 

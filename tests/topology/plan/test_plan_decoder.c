@@ -109,7 +109,7 @@ Test(plan_decoder, what_is_left_open_follows_from_the_file_and_the_cores)
     cr_expect_eq(plan->model->decoder.inner, 96, "8/3 of 32, in steps of 32");
     cr_expect_eq(plan->model->decoder.stages, 2, "one a core");
     cr_expect_eq(plan->accumulate, 4);
-    cr_expect_eq(plan->flights, 4, "no more than a step has");
+    cr_expect_eq(plan->flights, 2, "one a stage, without a link");
     cr_expect_eq(plan->data.labels, 257);
     cr_expect_eq(plan->batches_per_epoch % 4, 0);
     cr_expect_eq(plan->total_batches, 24);
@@ -159,6 +159,46 @@ Test(plan_decoder, a_run_whose_gradients_are_not_finite_skips_steps_and_ends)
               error.text);
     cr_expect_eq(skipped, 2);
     skn_model_run_close(&run);
+}
+
+/* The most batches that any stage held, as the report says it. */
+static uint64_t
+most_held(const skn_topology_t *topology)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    uint64_t most = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    cr_assert(out);
+    skn_topology_report(topology, true, out);
+    cr_assert_eq(fclose(out), 0);
+    for (const char *at = text; (at = strstr(at, "\"stage.")); at++) {
+        uint64_t held = (uint64_t)number_in(at, "\"held_max\":");
+        most = held > most ? held : most;
+    }
+    free(text);
+    return most;
+}
+
+Test(plan_decoder, a_stage_holds_no_more_micro_batches_than_are_in_flight)
+{
+    static const char *const counts[] = { "model.stages=1", "model.stages=3" };
+    static char line[EVENT_BYTES];
+    for (size_t k = 0; k < 2; k++) {
+        skn_model_run_t run = open_run(&counts[k], 1);
+        skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
+        skn_error_t error = { 0 };
+        cr_assert_eq(skn_topology_start(run.topology, &options, &error), SKN_OK,
+                     "%s", error.text);
+        while (skn_topology_event(run.topology, -1, line, sizeof(line),
+                                  &error) == SKN_OK)
+            ;
+        cr_assert_eq(skn_topology_wait(run.topology, &error), SKN_OK);
+        uint64_t held = most_held(run.topology);
+        cr_expect_geq(held, 1);
+        cr_expect_leq(held, run.plan.flights);
+        skn_model_run_close(&run);
+    }
 }
 
 /* Uniform guessing costs ln 257 = 5.55 nats. */

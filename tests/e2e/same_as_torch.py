@@ -6,8 +6,6 @@ bench/peers/gpt.py is PyTorch's side. Compared are all weights after 100 steps,
 the loss of every epoch, and the gradient of every tensor at weights that were
 trained for some steps: with beta1 0, Adam's first moment in a checkpoint is the
 gradient. Skipped without PyTorch, which tests do not install.
-
-SKEIN_SEEDS=50 compares the gradients of so many seeds, and not of 6.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -37,7 +35,7 @@ import torch  # noqa: E402
 import twin  # noqa: E402
 
 SKEIN = pathlib.Path(os.environ.get("SKEIN_BUILD", ROOT / "build")) / "skein"
-SEEDS = int(os.environ.get("SKEIN_SEEDS", "6"))
+SEEDS = 50
 VOCABULARY, END = 257, 256    # of the tokenizer `bytes`
 # Of the greatest number of a tensor, from PyTorch in double to Skein.
 # Sums of floats in another order differ by 1e-6, and 100 steps of Adam, which

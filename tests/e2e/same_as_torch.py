@@ -49,7 +49,8 @@ model: {{ kind: decoder, layers: {layers}, width: {width}, heads: {heads},
           inner: {inner}, stages: {stages},
           head: {{ sampler: {{ kind: exact }} }} }}
 train: {{ micro_tokens: {micro}, batch_tokens: {step}, steps: {steps},
-          precision: f32, seed: {seed}, validate: 0, clip_norm: {clip},
+          precision: f32, seed: {seed}, validate: {validate},
+          clip_norm: {clip},
           optimizer: {{ kind: adam, rate: {rate}, beta1: {beta1}, beta2: 0.95,
                         weight_decay: {decay} }},
           schedule: {{ kind: cosine, warmup_batches: {warmup},
@@ -59,7 +60,7 @@ checkpoint: {{ keep: 2 }}
 resources: {{ huge_pages: false }}
 """
 SHAPE = {"layers": 2, "width": 64, "heads": 4, "inner": 96, "context": 64,
-         "stages": 1, "micros": 4, "rows": 4, "epoch_steps": 1}
+         "stages": 1, "micros": 4, "rows": 4, "epoch_steps": 1, "validate": 0}
 COURSE = {"steps": 100, "rate": 0.001, "beta1": 0.9, "decay": 0.1, "clip": 1.0,
           "warmup": 10, "floor": 0.1, "seed": 1}
 
@@ -108,8 +109,9 @@ class Same(unittest.TestCase):
              f"checkpoint.path={self.folder / name}"], check=False, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 0, done.stderr)
-        events = [json.loads(line) for line in done.stdout.splitlines()]
-        return [event["loss"] for event in events if event["event"] == "epoch"]
+        own.events = [json.loads(line) for line in done.stdout.splitlines()]
+        return [event["loss"] for event in own.events
+                if event["event"] == "epoch"]
 
     def checkpoint(self, own, name, step):
         return self.folder / name / f"batch-{step * own.micros:012d}"
@@ -171,6 +173,22 @@ class Same(unittest.TestCase):
 
     def test_100_steps_with_much_decay(self):
         self.train_both("decay 1", decay=1, seed=7)
+
+    def test_nats_of_validation(self):
+        """All sequences are the same, so that it does not matter which of them
+        were held back; but for the last one, which ends with the text."""
+        own = self.begin(steps=12, rate=0.01, validate=0.2, epoch_steps=3)
+        text = (self.folder / "text.txt").read_bytes()[:own.context]
+        (self.folder / "text.txt").write_bytes(text * 64)
+        np.array([*text, text[0]], "<u2").tofile(own.ids)
+        self.skein(own, "run")
+        model = gpt.Decoder(own).double()
+        model.load_state_dict(
+            twin.weights(own, self.checkpoint(own, "run", own.steps)))
+        told, wanted = (own.events[-1]["validation_nats"],
+                        gpt.evaluate(own, model)["nats"])
+        print(f"nats of validation: {told}, PyTorch {wanted:.7f}", flush=True)
+        self.assertAlmostEqual(told, wanted, delta=2e-6)
 
     def test_gradients(self):
         """At weights after some steps, where attention is not uniform."""

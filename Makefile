@@ -48,6 +48,10 @@ files: ## which package ships this file? PATHS="/usr/bin/gcc-12 ..."
 	@$(MAKE) --no-print-directory build ONLY=skein
 	@docs/examples/files/run.sh $(BUILD)/skein $(BUILD)/files $(PATHS)
 
+gpt: deps ## a transformer learns a text in two minutes, and writes. TEXT=FILE
+	@$(MAKE) --no-print-directory build ONLY=skein
+	@docs/examples/gpt.sh $(BUILD)/skein $(BUILD)/gpt $(TEXT)
+
 ##@ Check a change
 test: deps ## tests (but for the long ones); closes with N passed, N failed
 	@$(MAKE) --no-print-directory build

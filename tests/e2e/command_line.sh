@@ -108,8 +108,8 @@ completes() { # WORDS...: what bash offers for the last of them
         echo "${COMPREPLY[*]}"' - "$skein" skein "$@"
 }
 check_equal "keys are completed after -o" "$(completes train -o train.eva)" \
-    "train.evaluate.every_epochs= train.evaluate.rows= train.evaluate.topk= \
-train.evaluate.sampler_batches="
+    "train.evaluate.every_epochs= train.evaluate.every_steps= \
+train.evaluate.rows= train.evaluate.topk= train.evaluate.sampler_batches="
 check_equal "so are keys of layers" \
     "$(completes plan m.yaml -o model.layers.output.sampler.b)" \
     "model.layers.output.sampler.bits="

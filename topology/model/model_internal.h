@@ -29,7 +29,7 @@ typedef struct reader {
     skn_problems_t *problems;
     owned_t *owned;
     /* a value in that section was refused */
-    bool model_refused, train_refused, nodes_refused;
+    bool data_refused, model_refused, train_refused, nodes_refused;
 } reader_t;
 
 /* model_read.c. Zeroed memory of the model; NULL and a problem when memory is

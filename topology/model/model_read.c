@@ -163,6 +163,7 @@ read_part(reader_t *reader, const skn_node_t *mapping, const skn_part_t *part,
     }
     if (skn_problems_count(reader->problems) == problems_before)
         return;
+    reader->data_refused |= strcmp(part->name, "data") == 0;
     reader->model_refused |= strcmp(part->name, "model") == 0;
     reader->train_refused |= strcmp(part->name, "train") == 0;
     reader->nodes_refused |= strcmp(part->name, "nodes") == 0 ||
@@ -206,7 +207,8 @@ read_file(reader_t *reader)
         skn_reader_decoder(reader);
     keep_place(reader, root);
     /* Rules on values that were refused would report false problems. */
-    if (!reader->model_refused && !reader->train_refused)
+    if (!reader->data_refused && !reader->model_refused &&
+        !reader->train_refused)
         skn_rules_decoder(model, root, reader->problems);
     if (!reader->model_refused && !skn_model_is_decoder(model))
         skn_rules_layers(model,

@@ -17,7 +17,8 @@
 #define ORACLE_INNER 48
 #define ORACLE_LAYERS 2
 
-typedef double oracle_rows_t[ORACLE_TOKENS][ORACLE_WIDTH];
+typedef double oracle_row_t[ORACLE_WIDTH]; /* of a token */
+typedef oracle_row_t oracle_rows_t[ORACLE_TOKENS];
 typedef double oracle_inner_t[ORACLE_TOKENS][ORACLE_INNER];
 
 /* Values of one layer, or the gradients by them. */
@@ -68,8 +69,8 @@ oracle_norm_scale(const oracle_decoder_t *o, const double *x)
 }
 
 static inline void
-oracle_norm(const oracle_decoder_t *o, const double *gain, oracle_rows_t x,
-            oracle_rows_t out)
+oracle_norm(const oracle_decoder_t *o, const double *gain, oracle_row_t *x,
+            oracle_row_t *out)
 {
     for (size_t t = 0; t < oracle_tokens(o); t++) {
         double scale = oracle_norm_scale(o, x[t]);
@@ -80,8 +81,8 @@ oracle_norm(const oracle_decoder_t *o, const double *gain, oracle_rows_t x,
 
 /* dx += , dgain += */
 static inline void
-oracle_norm_back(const oracle_decoder_t *o, const double *gain, oracle_rows_t x,
-                 oracle_rows_t by, oracle_rows_t dx, double *dgain)
+oracle_norm_back(const oracle_decoder_t *o, const double *gain, oracle_row_t *x,
+                 oracle_row_t *by, oracle_row_t *dx, double *dgain)
 {
     size_t width = o->shape.width;
     for (size_t t = 0; t < oracle_tokens(o); t++) {
@@ -97,7 +98,7 @@ oracle_norm_back(const oracle_decoder_t *o, const double *gain, oracle_rows_t x,
 
 /* Turns the heads of q or k by their positions, or back. */
 static inline void
-oracle_turn(const oracle_decoder_t *o, oracle_rows_t x, int sign)
+oracle_turn(const oracle_decoder_t *o, oracle_row_t *x, int sign)
 {
     size_t head = skn_decoder_head(&o->shape);
     for (size_t t = 0; t < oracle_tokens(o); t++)
@@ -182,7 +183,7 @@ oracle_attend_back(const oracle_decoder_t *o, oracle_layer_t *l,
 /* out[t][r] += sum over c of in[t][c] tensor[r][c]; rows of `out` are `apart`
  * apart. */
 static inline void
-oracle_product(const oracle_decoder_t *o, size_t first, oracle_rows_t in,
+oracle_product(const oracle_decoder_t *o, size_t first, oracle_row_t *in,
                double *out, size_t apart, size_t rows)
 {
     for (size_t t = 0; t < oracle_tokens(o); t++)
@@ -194,8 +195,8 @@ oracle_product(const oracle_decoder_t *o, size_t first, oracle_rows_t in,
 
 /* din += dout tensor, dw += dout^T in. */
 static inline void
-oracle_product_back(const oracle_decoder_t *o, size_t first, oracle_rows_t in,
-                    oracle_rows_t din, const double *dout, size_t apart,
+oracle_product_back(const oracle_decoder_t *o, size_t first, oracle_row_t *in,
+                    oracle_row_t *din, const double *dout, size_t apart,
                     size_t rows, double *dw)
 {
     for (size_t t = 0; t < oracle_tokens(o); t++)

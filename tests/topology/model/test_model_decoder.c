@@ -108,3 +108,12 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
                     "m.yaml:3:43: decoder: width 48 is not a multiple of its "
                     "5 heads\n");
 }
+
+Test(model_decoder, a_refused_context_is_the_only_problem)
+{
+    fixture_refused("skein: 1\ndata: { train: t, context: 0 }\n"
+                    "model: { kind: decoder, layers: 1 }\n"
+                    "train: { micro_tokens: 100 }\n",
+                    "m.yaml:2:28: option 'context' of data must be in "
+                    "1..65536, found '0'\n");
+}

@@ -50,7 +50,7 @@ files: ## which package ships this file? PATHS="/usr/bin/gcc-12 ..."
 
 gpt: deps ## a transformer learns a text in two minutes, and writes. TEXT=FILE
 	@$(MAKE) --no-print-directory build ONLY=skein
-	@docs/examples/gpt.sh $(BUILD)/skein $(BUILD)/gpt $(TEXT)
+	@docs/examples/gpt.sh $(BUILD)/skein $(BUILD)/gpt "$(TEXT)"
 
 ##@ Check a change
 test: deps ## tests (but for the long ones); closes with N passed, N failed

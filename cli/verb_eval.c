@@ -5,7 +5,7 @@
 #include "cli/index.h"
 #include "cli/base/verbs.h"
 #include "skein/evaluation.h"
-#include "topology/predict/generator.h"
+#include "skein/generator.h"
 
 /* S(name in JSON, name for people) */
 #define EVAL_SCORES(S)                                                         \
@@ -150,28 +150,27 @@ print_score_text(const skn_generator_info_t *info,
                          score->nats, score->perplexity, score->bits_per_byte);
 }
 
+/* Takes the generator over. */
 static int
-eval_text(const cli_call_t *call)
+eval_text(const cli_call_t *call, skn_generator_t *generator,
+          const skn_generator_info_t *info)
 {
     static const char *const others[] = { "override", "index" };
     skn_error_t error = { 0 };
     skn_text_score_t score;
-    for (size_t k = 0; k < 2; k++)
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; k < 2 && status == SKN_OK; k++)
         if (cli_flag(call, others[k])) {
-            (void)skn_fail(&error, SKN_USAGE,
-                           "--%s has no effect for a decoder", others[k]);
+            status = skn_fail(&error, SKN_USAGE,
+                              "--%s has no effect for a decoder", others[k]);
             (void)skn_fail_hint(&error, SKN_USAGE,
                                 "give a text with --data, or leave it out");
-            return cli_report(call, &error);
         }
-    skn_generator_t *generator = skn_generator_open(call->operands[0], &error);
-    if (!generator)
-        return cli_report(call, &error);
-    const skn_generator_info_t *info = skn_generator_info(generator);
-    if (info->warning[0])
+    if (status == SKN_OK && info->warning[0])
         cli_warn(call, info->warning, "");
-    skn_status_t status =
-        skn_generator_score(generator, cli_value(call, "data"), &score, &error);
+    if (status == SKN_OK)
+        status = skn_generator_score(generator, cli_value(call, "data"), &score,
+                                     &error);
     if (status == SKN_OK)
         (call->json ? print_score_json : print_score_text)(info, &score);
     skn_generator_close(&generator);
@@ -182,10 +181,14 @@ static int
 eval_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
-    bool is_decoder = false;
-    if (skn_generator_suits(call->operands[0], &is_decoder, &error) != SKN_OK)
-        return cli_report(call, &error);
-    return is_decoder ? eval_text(call) : eval_labels(call);
+    const skn_generator_info_t *info;
+    skn_generator_t *generator =
+        skn_generator_open(call->operands[0], &info, &error);
+    if (generator)
+        return eval_text(call, generator, info);
+    /* Usage: it is no decoder. */
+    return error.status == SKN_USAGE ? eval_labels(call)
+                                     : cli_report(call, &error);
 }
 
 static const cli_option_t options[] = {

@@ -3,17 +3,18 @@
 #include <inttypes.h>
 
 #include "cli/base/verbs.h"
-#include "topology/predict/generator.h"
+#include "skein/generator.h"
 
 static int
 export_run(const cli_call_t *call)
 {
     skn_error_t error = { 0 };
     const char *into = call->operands[1];
-    skn_generator_t *generator = skn_generator_open(call->operands[0], &error);
+    const skn_generator_info_t *info;
+    skn_generator_t *generator =
+        skn_generator_open(call->operands[0], &info, &error);
     if (!generator)
         return cli_report(call, &error);
-    const skn_generator_info_t *info = skn_generator_info(generator);
     if (info->warning[0])
         cli_warn(call, info->warning, "");
     skn_status_t status = skn_generator_export(generator, into, &error);

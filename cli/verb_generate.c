@@ -12,7 +12,7 @@
 
 #include "cli/base/verbs.h"
 #include "formats/text/text.h"
-#include "topology/predict/generator.h"
+#include "skein/generator.h"
 #include "transport/socket/clock.h"
 
 #define TOKENS_DEFAULT 256u
@@ -191,10 +191,10 @@ begin(generate_t *generate, skn_error_t *error)
     const cli_call_t *call = generate->call;
     const char *prompt = cli_value(call, "prompt");
     uint64_t dropped;
-    generate->generator = skn_generator_open(call->operands[0], error);
+    const skn_generator_info_t *info;
+    generate->generator = skn_generator_open(call->operands[0], &info, error);
     if (!generate->generator)
         return error->status;
-    const skn_generator_info_t *info = skn_generator_info(generate->generator);
     if (info->warning[0])
         cli_warn(call, info->warning, "");
     prompt = prompt ? prompt : "";

@@ -10,17 +10,7 @@
 #ifndef ACTORS_PREDICT_TOKEN_CHOICE_H
 #define ACTORS_PREDICT_TOKEN_CHOICE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* How tokens are chosen. */
-typedef struct skn_token_choice {
-    double temperature; /* at least 0; 0: the likeliest token, the lowest id of
-                         * equal ones, and the rest does not matter */
-    double top_p;       /* above 0, at most 1 */
-    uint32_t top_k;     /* 0: all */
-    uint64_t seed;
-} skn_token_choice_t;
+#include "skein/generator.h"
 
 /* A token and its weight, in a room of one for each id. */
 typedef struct skn_token_weight {

@@ -332,6 +332,10 @@ on_clip(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: the factor of batch %llu was not requested",
                         skn_actor_name(actor), (unsigned long long)clip->batch);
+    if (!(clip->factor > 0 && clip->factor <= 1) && !clip->skip)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the factor of batch %llu is not in (0, 1]",
+                        skn_actor_name(actor), (unsigned long long)clip->batch);
     float share = 1 / (float)updater->accumulate;
     skn_status_t status =
         make_step(actor, updater, last,

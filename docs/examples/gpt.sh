@@ -3,7 +3,7 @@
 #
 # Usage: docs/examples/gpt.sh SKEIN FOLDER [TEXT]
 # TEXT is a file or a folder; Python's library if it is left out. FOLDER gets
-# the run; if it has one already, that one writes.
+# the run; if it has one already, that one is trained to its end, and writes.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 skein=$1 folder=$2 text=${3:-}
@@ -18,9 +18,8 @@ small=(-o model.layers=4 -o model.width=128 -o model.heads=4
     -o train.schedule.warmup_batches=50 -o train.validate=0.002
     -o train.evaluate.every_steps=100)
 [ -z "$text" ] || small+=(-o data.train="$text")
-if [ ! -d "$folder" ]; then
-    "$skein" train "$config" "${small[@]}" -o checkpoint.path="$folder"
-fi
+[ ! -d "$folder" ] || small+=(--resume)
+"$skein" train "$config" "${small[@]}" -o checkpoint.path="$folder"
 echo
 "$skein" generate "$folder" --tokens 600 --temperature 0.7
 echo

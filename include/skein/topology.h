@@ -186,12 +186,6 @@ typedef struct skn_actor_info {
 SKN_API const skn_actor_info_t *skn_topology_actor(skn_topology_t *topology,
                                                    size_t index);
 
-/* The wall-clock time since the start in which the busiest of this node's cores
- * had an actor at work; counts the cores of actors that are given cores and are
- * not niced. A core that is shared or rationed is busy for longer with a batch,
- * so that nodes of one run can be compared by it. 0 before the start. */
-SKN_API uint64_t skn_topology_busy_ns(const skn_topology_t *topology);
-
 /* From here on a crash of this process (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
  * SIGABRT, SIGTRAP, SIGSYS) writes one line to `descriptor`: the signal, and
  * the actor whose thread it came from, its kind, handler and plug-in, such as

@@ -100,6 +100,10 @@ refuses 64 "no tokens" "must be a whole number" "$skein" generate run --tokens 0
 refuses 64 "a seed that is no number" "whole number" \
     "$skein" generate run --seed x
 refuses 64 "predict of a decoder" "skein generate" "$skein" predict run
+refuses 64 "a join of decoders" "cannot be joined" \
+    "$skein" join run run --into joined
+refuses 78 "a search for a decoder" "models of layers" \
+    "$skein" tune m.yaml --folder tuned
 cp -r run damaged
 sed -i '1s/bytes/bytez/' damaged/tokenizer
 refuses 65 "a damaged tokenizer" "tokenizer" "$skein" generate damaged

@@ -149,10 +149,13 @@ done
 told() {
     [ "$(grep -s ShdPnd "/proc/$worker/status")" != "$1" ]
 }
+# stopped: no signal of ours is on its way to the worker any more.
+stopped() { grep -q '^State:.T' "/proc/$worker/status"; }
 start twice "${long[@]}"
 wait_until 100 has_checkpoint twice
 worker=$(worker_of "$pid")
 kill -STOP "$worker"
+wait_until 100 stopped
 for _ in once twice; do # not both before the parent has looked
     pending=$(grep -s ShdPnd "/proc/$worker/status")
     kill -INT "$pid"

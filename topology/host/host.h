@@ -19,6 +19,11 @@ bool skn_topology_stops(const skn_topology_t *topology);
 /* Requests a checkpoint from the actor that leads the run; has no effect before
  * the start, or without such an actor on this node. */
 void skn_topology_save(skn_topology_t *topology);
+/* The wall-clock time since the start in which the busiest of this node's cores
+ * had an actor at work; counts the cores of actors that are given cores and are
+ * not niced. A core that is shared or rationed is busy for longer with a batch,
+ * so that nodes of one run can be compared by it. 0 before the start. */
+uint64_t skn_topology_busy_ns(const skn_topology_t *topology);
 /* Call it after skn_topology_wait, for a run that was started with
  * `keeps_state`: writes the state that its actors own, except those that
  * failed. SKN_BUSY: some have no state yet. */

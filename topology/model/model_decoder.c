@@ -143,6 +143,13 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
         (void)skn_problems_hint(problems, "set a multiple of %lld",
                                 (long long)model->data.context);
     }
+    if (micro == SKN_AUTO && model->train.batch_tokens != SKN_AUTO &&
+        model->train.batch_tokens % model->data.context != 0)
+        (void)skn_problems_add(problems, skn_rules_mark(train, "batch_tokens"),
+                               "'batch_tokens' is %lld, which is not whole "
+                               "sequences of data.context, %lld tokens",
+                               (long long)model->train.batch_tokens,
+                               (long long)model->data.context);
     if (micro != SKN_AUTO && model->train.batch_tokens != SKN_AUTO &&
         model->train.batch_tokens % micro != 0)
         (void)skn_problems_add(problems, skn_rules_mark(train, "batch_tokens"),

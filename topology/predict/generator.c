@@ -1,6 +1,6 @@
 /* generator.c - opens a trained decoder, and continues text with it.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/predict/generator.h"
+#include "skein/generator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,14 @@
 #include "topology/predict/generator_internal.h"
 #include "topology/run/model_run.h"
 
-/* --- opening -------------------------------------------------------------- */
-
 skn_status_t
-skn_generator_suits(const char *path, bool *is_decoder, skn_error_t *error)
+skn_generator_refuse_null(const char *function, bool bad, skn_error_t *error)
 {
-    skn_trained_place_t place = { 0 };
-    skn_model_t *model = NULL;
-    skn_status_t status = skn_trained_find(path, &place, error);
-    if (status == SKN_OK)
-        status = skn_trained_model(place.run, &model, error);
-    if (status == SKN_OK)
-        *is_decoder = skn_model_is_decoder(model);
-    skn_model_destroy(&model);
-    skn_trained_place_fini(&place);
-    return status;
+    return bad ? skn_fail(error, SKN_USAGE, "%s: an argument is NULL", function)
+               : SKN_OK;
 }
+
+/* --- opening -------------------------------------------------------------- */
 
 /* A model over bytes needs no file. */
 static skn_status_t
@@ -114,8 +106,11 @@ describe(skn_generator_t *generator)
 }
 
 skn_generator_t *
-skn_generator_open(const char *path, skn_error_t *error)
+skn_generator_open(const char *path, const skn_generator_info_t **info,
+                   skn_error_t *error)
 {
+    if (skn_generator_refuse_null("skn_generator_open", !path, error) != SKN_OK)
+        return NULL;
     skn_generator_t *generator = calloc(1, sizeof(*generator));
     if (!generator) {
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a generator");
@@ -136,13 +131,15 @@ skn_generator_open(const char *path, skn_error_t *error)
         describe(generator);
     else
         skn_generator_close(&generator);
+    if (generator && info)
+        *info = &generator->info;
     return generator;
 }
 
 void
 skn_generator_close(skn_generator_t **generator)
 {
-    skn_generator_t *own = *generator;
+    skn_generator_t *own = generator ? *generator : NULL;
     if (!own)
         return;
     *generator = NULL;
@@ -153,12 +150,6 @@ skn_generator_close(skn_generator_t **generator)
     free(own->room);
     free(own->window);
     free(own);
-}
-
-const skn_generator_info_t *
-skn_generator_info(const skn_generator_t *generator)
-{
-    return &generator->info;
 }
 
 /* --- text ----------------------------------------------------------------- */
@@ -198,6 +189,10 @@ skn_generator_prompt(skn_generator_t *generator, const char *text, size_t bytes,
                      uint64_t *count, uint64_t *dropped, skn_error_t *error)
 {
     static const uint32_t end = SKN_TOKEN_END;
+    if (skn_generator_refuse_null("skn_generator_prompt",
+                                  !generator || !text || !count || !dropped,
+                                  error) != SKN_OK)
+        return SKN_USAGE;
     size_t used, context = generator->info.context;
     uint32_t *id = calloc(bytes + 1, sizeof(*id));
     if (!id)
@@ -234,6 +229,18 @@ skn_status_t
 skn_generator_next(skn_generator_t *generator, const skn_token_choice_t *choice,
                    skn_generated_t *token, skn_error_t *error)
 {
+    if (skn_generator_refuse_null("skn_generator_next",
+                                  !generator || !choice || !token,
+                                  error) != SKN_OK)
+        return SKN_USAGE;
+    bool is_good =
+        choice->temperature == 0 ||
+        (choice->temperature > 0 && choice->top_p > 0 && choice->top_p <= 1);
+    if (!is_good || generator->reader.count == 0)
+        return skn_fail(error, SKN_USAGE,
+                        is_good ? "skn_generator_next: there is no prompt yet"
+                                : "skn_generator_next: temperature must be at "
+                                  "least 0, top_p above 0 and at most 1");
     uint32_t ids = generator->info.ids;
     if (generator->has_chosen)
         append(generator);

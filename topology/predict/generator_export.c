@@ -223,6 +223,9 @@ skn_status_t
 skn_generator_export(const skn_generator_t *generator, const char *path,
                      skn_error_t *error)
 {
+    if (skn_generator_refuse_null("skn_generator_export", !generator || !path,
+                                  error) != SKN_OK)
+        return SKN_USAGE;
     export_t all = {
         .network = &generator->network, .folder = -1, .file = -1, .path = path
     };

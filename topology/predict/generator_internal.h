@@ -6,7 +6,9 @@
 
 #include "actors/predict/decoder_network.h"
 #include "formats/tokens/tokenizer.h"
-#include "topology/predict/generator.h"
+#include "actors/predict/token_choice.h"
+#include "skein/generator.h"
+#include "topology/run/trained.h"
 
 /* Tokens whose logits are in memory at once. */
 #define SKN_GENERATOR_LOGIT_ROWS 16u
@@ -28,6 +30,9 @@ struct skn_generator {
 /* Reads `count` more tokens, for which the context has room. */
 void skn_generator_read(skn_generator_t *generator, const uint32_t *id,
                         uint32_t count);
+/* SKN_USAGE and a sentence about `function`, if `bad`. */
+skn_status_t skn_generator_refuse_null(const char *function, bool bad,
+                                       skn_error_t *error);
 /* SKN_BAD_DATA unless the `count` logits are finite. */
 skn_status_t skn_generator_check(const skn_generator_t *generator, size_t count,
                                  skn_error_t *error);

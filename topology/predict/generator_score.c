@@ -113,6 +113,10 @@ open_text(const skn_generator_t *generator, const char *text,
     skn_status_t status =
         skn_corpus_open(&corpus, text ? text : data->train, "train",
                         text ? generator->tokenizer : NULL, tokens, error);
+    if (status == SKN_OK)
+        status = skn_tokenizer_check_ids(skn_tokens_tokenizer(*tokens),
+                                         text ? text : data->train,
+                                         generator->network.ids, error);
     return status != SKN_OK || text
                ? status
                : check_same(generator, *tokens, data->train, error);
@@ -122,6 +126,9 @@ skn_status_t
 skn_generator_score(skn_generator_t *generator, const char *text,
                     skn_text_score_t *score, skn_error_t *error)
 {
+    if (skn_generator_refuse_null("skn_generator_score", !generator || !score,
+                                  error) != SKN_OK)
+        return SKN_USAGE;
     const skn_model_t *model = generator->trained.model;
     double share = text ? 0 : model->train.validate;
     skn_sequences_split_t split = { 0 };

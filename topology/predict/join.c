@@ -571,6 +571,11 @@ skn_join(const char *into, const char *const *path, size_t count,
     if (count < 1 || count > SKN_ENSEMBLE_MAX)
         return refuse_count(count, error);
     skn_status_t status = open_parts(&join, error);
+    if (status == SKN_OK && skn_model_is_decoder(join.part[0].model))
+        status = skn_fail(error, SKN_USAGE,
+                          "%.200s holds a decoder, and decoders cannot be "
+                          "joined",
+                          path[0]);
     if (status == SKN_OK)
         status = begin(&join, error);
     for (size_t at = 0; status == SKN_OK && at < join.layer_count; at++)

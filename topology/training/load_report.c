@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "actors/machine/groups.h"
+#include "topology/host/host.h"
 #include "topology/training/training_events.h"
 #include "transport/socket/clock.h"
 

@@ -70,6 +70,10 @@ skn_search_prepare(skn_tuning_t *tuning, skn_error_t *error)
     skn_status_t status = read_model(tuning, error);
     if (status != SKN_OK)
         return status;
+    if (skn_model_is_decoder(tuning->model))
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: is a decoder; the search is for models of layers",
+                        tuning->model->source);
     skn_tuning_set_config(tuning);
     const skn_model_t *model = tuning->model;
     bool is_half =

@@ -8,6 +8,7 @@
 #include "formats/text/abi.h"
 #include "skein/config.h"
 #include "skein/evaluation.h"
+#include "skein/generator.h"
 #include "skein/inspection.h"
 #include "skein/join.h"
 #include "skein/member.h"
@@ -43,6 +44,8 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_clock_t, 48)                                                         \
     S(skn_points_t, 32)                                                        \
     S(skn_scores_t, 64)                                                        \
+    S(skn_token_choice_t, 32)                                                  \
+    S(skn_generated_t, 24)                                                     \
     S(skn_names_t, 16)                                                         \
     S(skn_inspection_folder_t, 16)                                             \
     S(skn_inspection_piece_t, 40)

@@ -84,6 +84,9 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
         { "layers: 2", "train: { micro_tokens: 512, batch_tokens: 768 }\n",
           "m.yaml:4:43: 'batch_tokens' is 768, which is not whole "
           "micro-batches of 512 tokens\n" },
+        { "layers: 2", "train: { batch_tokens: 100 }\n",
+          "m.yaml:4:24: 'batch_tokens' is 100, which is not whole sequences of "
+          "data.context, 256 tokens\n" },
         { "layers: 2", "train: { order: free }\n",
           "m.yaml:4:17: a decoder has 'order: fixed'\n" },
         { "layers: 2",

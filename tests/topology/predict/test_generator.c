@@ -90,7 +90,7 @@ static skn_generator_t *
 open_generator(void)
 {
     skn_error_t error = { 0 };
-    skn_generator_t *generator = skn_generator_open(run_path, &error);
+    skn_generator_t *generator = skn_generator_open(run_path, NULL, &error);
     cr_assert(generator, "%s", error.text);
     return generator;
 }
@@ -219,7 +219,7 @@ Test(generator, words_are_those_of_the_training_without_its_text)
     skn_generator_close(&generator);
     (void)snprintf(path, sizeof(path), "%s/tokenizer", run_path);
     cr_assert_eq(remove(path), 0);
-    cr_expect_null(skn_generator_open(run_path, &error));
+    cr_expect_null(skn_generator_open(run_path, NULL, &error));
     cr_expect_eq(error.status, SKN_NO_INPUT);
     cr_expect(strstr(error.text, "tokenizer"), "%s", error.text);
 }

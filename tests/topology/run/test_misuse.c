@@ -11,6 +11,7 @@
 #include "skein/batcher.h"
 #include "skein/config.h"
 #include "skein/evaluation.h"
+#include "skein/generator.h"
 #include "skein/event.h"
 #include "skein/inspection.h"
 #include "skein/join.h"
@@ -167,7 +168,7 @@ ask_nothing(void)
     skn_topology_abort(NULL);
     skn_topology_report(NULL, false, stderr);
     return skn_topology_fd(NULL) == -1 && skn_topology_event_bytes(NULL) == 0 &&
-           skn_topology_busy_ns(NULL) == 0 && !skn_topology_actor(NULL, 0);
+           !skn_topology_actor(NULL, 0);
 }
 
 /* Neither a handler is installed nor the descriptor kept. */
@@ -225,6 +226,26 @@ evaluate_and_join_nothing(void)
            is_usage(skn_networks_join("x", none, 1, NULL, NULL, &error)) &&
            is_usage(skn_networks_join("x", none, 1, NULL, &joined, &error)) &&
            skn_networks_join("x", none, 0, NULL, &joined, NULL) == SKN_USAGE;
+}
+
+static bool
+generate_nothing(void)
+{
+    const skn_token_choice_t choice = SKN_ZERO;
+    skn_generator_t *none = NULL;
+    skn_generated_t token;
+    skn_text_score_t score;
+    uint64_t count;
+    skn_generator_close(NULL);
+    skn_generator_close(&none);
+    return !skn_generator_open(NULL, NULL, &error) && is_usage(error.status) &&
+           !skn_generator_open(NULL, NULL, NULL) &&
+           is_usage(
+               skn_generator_prompt(NULL, "", 0, &count, &count, &error)) &&
+           is_usage(skn_generator_next(NULL, &choice, &token, &error)) &&
+           is_usage(skn_generator_score(NULL, NULL, &score, &error)) &&
+           is_usage(skn_generator_export(NULL, "x", &error)) &&
+           skn_generator_next(NULL, NULL, NULL, NULL) == SKN_USAGE;
 }
 
 static bool
@@ -521,6 +542,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_predictor_*", predict_with_nothing },
         { "skn_predictor_evaluate, skn_networks_join",
           evaluate_and_join_nothing },
+        { "skn_generator_*", generate_nothing },
         { "skn_point_reader_* and skn_names_*", read_nothing },
         { "skn_inspection_*", inspect_nothing },
         { "skn_coordinator_*", coordinate_nothing },

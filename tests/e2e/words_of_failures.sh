@@ -102,6 +102,7 @@ check_match "a crash is an event, too" \
 hang() {
     local regex=$1 pid
     shift
+    : >err # now: the shell in the background empties it after we looked
     "$skein" run top.yaml --warn-after 1 "$@" >out 2>err </dev/null &
     pid=$!
     wait_until 100 grep -Eq "$regex" err

@@ -22,7 +22,6 @@
 #include "actors/hidden/layer.h"
 #include "actors/protocol/settings.h"
 #include "actors/protocol/slicing.h"
-#include "actors/hidden/slices.h"
 #include "actors/protocol/workspace.h"
 
 typedef struct dense {
@@ -51,13 +50,6 @@ typedef struct leaf_source {
 } leaf_source_t;
 
 static float *
-input_of(const dense_t *dense, const skn_layer_flight_t *flight)
-{
-    return dense->inputs +
-           (size_t)flight->slot * dense->below.rows_max * dense->below.stride;
-}
-
-static float *
 weights_of(const dense_t *dense, const skn_layer_flight_t *flight)
 {
     return dense->weights + (size_t)flight->window_slot *
@@ -79,7 +71,7 @@ dense_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *sum)
         .m = flight->rows,
         .n = layer->hidden.columns,
         .k = (size_t)dense->below.columns + 1,
-        .a = { .at = input_of(dense, flight),
+        .a = { .at = skn_layer_input(&dense->below, dense->inputs, flight),
                .row_stride = stride,
                .column_stride = 1 },
         .b = { .at = w, .row_stride = 1, .column_stride = stride },
@@ -131,11 +123,13 @@ send_down(skn_actor_t *actor, dense_t *dense, const skn_layer_flight_t *flight,
           uint32_t first, uint32_t end, skn_error_t *error)
 {
     leaf_source_t source = { dense, flight, first, end - first };
-    skn_packing_t packing = { .mask = input_of(dense, flight) + first,
-                              .stride = dense->below.stride,
-                              .rows = flight->rows,
-                              .columns = source.columns,
-                              .kernels = dense->layer.hidden.kernels };
+    skn_packing_t packing = {
+        .mask = skn_layer_input(&dense->below, dense->inputs, flight) + first,
+        .stride = dense->below.stride,
+        .rows = flight->rows,
+        .columns = source.columns,
+        .kernels = dense->layer.hidden.kernels
+    };
     size_t cells = dense->packed ? skn_packing_count(&packing, dense->open)
                                  : (size_t)flight->rows * source.columns;
     size_t counts[] = { dense->packed ? flight->rows : 0, dense->node_count,
@@ -201,7 +195,7 @@ dense_gradient(skn_actor_t *actor, skn_layer_t *layer,
         .a = { .at = flight->gradient,
                .row_stride = 1,
                .column_stride = units },
-        .b = { .at = input_of(dense, flight),
+        .b = { .at = skn_layer_input(&dense->below, dense->inputs, flight),
                .row_stride = dense->below.stride,
                .column_stride = 1 },
         .c = message->value.at,
@@ -217,21 +211,8 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
               skn_error_t *error)
 {
     dense_t *dense = state;
-    const skn_parts_t *parts = message;
-    const skn_activation_t *first = parts->at[0];
-    skn_layer_flight_t *flight =
-        skn_layer_admit(actor, &dense->layer, first->batch, first->rows, error);
-    if (!flight)
-        return SKN_BAD_MESSAGE;
-    skn_status_t status =
-        skn_slices_join(&dense->below, parts, input_of(dense, flight), error);
-    if (status != SKN_OK)
-        return status;
-    flight->floor = first->floor;
-    flight->horizon = first->horizon;
-    flight->purpose = first->purpose;
-    flight->phase = SKN_FLIGHT_WAITING;
-    return skn_layer_take_turns(actor, &dense->layer, error);
+    return skn_layer_take_slices(actor, &dense->layer, &dense->below,
+                                 dense->inputs, message, error);
 }
 
 /* --- open and close ------------------------------------------------------ */
@@ -388,11 +369,7 @@ static const skn_option_t options[] = {
 
 static const skn_handler_t handlers[] = {
     { &skn_activation_schema, on_activation, NULL },
-    { &skn_partition_schema, skn_layer_on_partition, NULL },
-    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
-    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
-    { &skn_lease_schema, skn_layer_on_lease, NULL },
-    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    SKN_LAYER_HANDLERS,
     { 0 },
 };
 

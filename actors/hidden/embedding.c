@@ -214,11 +214,7 @@ static const skn_option_t options[] = {
 
 static const skn_handler_t handlers[] = {
     { &skn_batch_schema, on_batch, NULL },
-    { &skn_partition_schema, skn_layer_on_partition, NULL },
-    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
-    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
-    { &skn_lease_schema, skn_layer_on_lease, NULL },
-    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    SKN_LAYER_HANDLERS,
     { 0 },
 };
 

@@ -239,6 +239,27 @@ skn_layer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
                             : status;
 }
 
+skn_status_t
+skn_layer_take_slices(skn_actor_t *actor, skn_layer_t *layer,
+                      const skn_slices_t *below, float *inputs,
+                      const skn_parts_t *parts, skn_error_t *error)
+{
+    const skn_activation_t *first = parts->at[0];
+    skn_layer_flight_t *flight =
+        skn_layer_admit(actor, layer, first->batch, first->rows, error);
+    if (!flight)
+        return SKN_BAD_MESSAGE;
+    skn_status_t status = skn_slices_join(
+        below, parts, skn_layer_input(below, inputs, flight), error);
+    if (status != SKN_OK)
+        return status;
+    flight->floor = first->floor;
+    flight->horizon = first->horizon;
+    flight->purpose = first->purpose;
+    flight->phase = SKN_FLIGHT_WAITING;
+    return skn_layer_take_turns(actor, layer, error);
+}
+
 /* --- handlers ------------------------------------------------------------ */
 
 static skn_layer_flight_t *

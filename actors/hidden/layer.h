@@ -17,6 +17,7 @@
 
 #include "actors/rows/copy.h"
 #include "actors/hidden/hidden.h"
+#include "actors/hidden/slices.h"
 #include "actors/rows/rows.h"
 #include "actors/protocol/turns.h"
 
@@ -111,6 +112,21 @@ void skn_layer_close(skn_layer_t *layer);
 skn_layer_flight_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
                                     uint64_t batch, uint32_t rows,
                                     skn_error_t *error);
+/* The place of a flight's input in inputs [flights][rows_max][stride], of a
+ * layer whose input is the slices of the one below. */
+static inline float *
+skn_layer_input(const skn_slices_t *below, float *inputs,
+                const skn_layer_flight_t *flight)
+{
+    return inputs + (size_t)flight->slot * below->rows_max * below->stride;
+}
+/* Takes the slices of a batch, one part of each shard below: copies them to
+ * their place in `inputs`, and takes turns. SKN_BAD_MESSAGE as of
+ * skn_layer_admit and skn_slices_join. */
+skn_status_t skn_layer_take_slices(skn_actor_t *actor, skn_layer_t *layer,
+                                   const skn_slices_t *below, float *inputs,
+                                   const skn_parts_t *parts,
+                                   skn_error_t *error);
 /* Does every step that is possible now, in the one order that turns.h
  * allows. */
 skn_status_t skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer,
@@ -134,5 +150,15 @@ skn_status_t skn_layer_on_lease(skn_actor_t *actor, void *state,
                                 const void *message, skn_error_t *error);
 skn_status_t skn_layer_on_halt(skn_actor_t *actor, void *state,
                                const void *message, skn_error_t *error);
+
+/* clang-format off */
+/* All of them, in a kind's table, after the handler of its input. */
+#define SKN_LAYER_HANDLERS                                                     \
+    { &skn_partition_schema, skn_layer_on_partition, NULL },                   \
+        { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },   \
+        { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },   \
+        { &skn_lease_schema, skn_layer_on_lease, NULL },                       \
+        { &skn_halt_schema, skn_layer_on_halt, NULL }
+/* clang-format on */
 
 #endif

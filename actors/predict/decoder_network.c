@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/predict/network.h"
 #include "actors/protocol/workspace.h"
 #include "actors/stage/heads.h"
 
@@ -61,19 +62,6 @@ read_tensor(const skn_decoder_network_t *network, skn_checkpoint_t *checkpoint,
     return status;
 }
 
-static skn_status_t
-check_room(uint64_t floats, uint64_t memory_bytes_max, skn_error_t *error)
-{
-    uint64_t bytes = floats * sizeof(float);
-    if (bytes <= memory_bytes_max)
-        return SKN_OK;
-    return skn_fail(error, SKN_NO_MEMORY,
-                    "the model needs %llu MiB of memory, %llu MiB are "
-                    "available",
-                    (unsigned long long)(bytes >> 20),
-                    (unsigned long long)(memory_bytes_max >> 20));
-}
-
 /* The tables of a decoder. */
 enum {
     EMBEDDING,
@@ -120,8 +108,9 @@ skn_decoder_network_load(skn_decoder_network_t *network,
         kernels ? find_weights(network, checkpoint, shape, names, tensor, error)
                 : SKN_BAD_CONFIG;
     if (status == SKN_OK)
-        status = check_room(network->parameter_count + angles, memory_bytes_max,
-                            error);
+        status = skn_network_check_room((network->parameter_count + angles) *
+                                            sizeof(float),
+                                        memory_bytes_max, error);
     if (status != SKN_OK)
         return status;
     network->angles = skn_floats_new(angles, error);

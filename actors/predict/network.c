@@ -94,16 +94,10 @@ load_layer(skn_network_t *network, skn_checkpoint_t *checkpoint,
     return skn_tensors_load(checkpoint, view, count, error);
 }
 
-static skn_status_t
-check_room(const skn_network_t *network, uint64_t ranker_bytes,
-           uint64_t memory_bytes_max, skn_error_t *error)
+skn_status_t
+skn_network_check_room(uint64_t bytes, uint64_t memory_bytes_max,
+                       skn_error_t *error)
 {
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < network->layer_count; k++)
-        bytes +=
-            skn_rows_bytes(network->rows[k].kind, network->rows[k].row_count,
-                           network->rows[k].width);
-    bytes += ranker_bytes;
     if (bytes <= memory_bytes_max)
         return SKN_OK;
     return skn_fail(error, SKN_NO_MEMORY,
@@ -111,6 +105,18 @@ check_room(const skn_network_t *network, uint64_t ranker_bytes,
                     "available",
                     (unsigned long long)(bytes >> 20),
                     (unsigned long long)(memory_bytes_max >> 20));
+}
+
+static skn_status_t
+check_room(const skn_network_t *network, uint64_t ranker_bytes,
+           uint64_t memory_bytes_max, skn_error_t *error)
+{
+    uint64_t bytes = ranker_bytes;
+    for (uint32_t k = 0; k < network->layer_count; k++)
+        bytes +=
+            skn_rows_bytes(network->rows[k].kind, network->rows[k].row_count,
+                           network->rows[k].width);
+    return skn_network_check_room(bytes, memory_bytes_max, error);
 }
 
 skn_status_t

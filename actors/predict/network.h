@@ -43,6 +43,10 @@ skn_status_t skn_network_load(skn_network_t *network,
                               const char *const *layer, uint32_t layer_count,
                               uint64_t memory_bytes_max, skn_error_t *error);
 void skn_network_fini(skn_network_t *network);
+/* SKN_NO_MEMORY and the sentence if a model of `bytes` bytes does not fit into
+ * `memory_bytes_max`. */
+skn_status_t skn_network_check_room(uint64_t bytes, uint64_t memory_bytes_max,
+                                    skn_error_t *error);
 
 /* From now on only the rows that the index finds are ranked, and probabilities
  * are relative to these rows. 0 lists or 0 probes: values that suit the layer.

@@ -169,7 +169,7 @@ matrix(const float *at, size_t stride)
 }
 
 static skn_matrix_t
-turned(skn_matrix_t matrix)
+transposed(skn_matrix_t matrix)
 {
     size_t kept = matrix.row_stride;
     matrix.row_stride = matrix.column_stride;
@@ -272,7 +272,7 @@ attend_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
         .n = 3 * width,
         .k = width,
         .a = matrix(scratch->part[NARROW], scratch->stride),
-        .b = turned(tensor_of(decoder, weights, SKN_DECODER_Q)),
+        .b = transposed(tensor_of(decoder, weights, SKN_DECODER_Q)),
         .c = qkv,
         .c_stride = heads.qkv_stride
     };
@@ -302,7 +302,7 @@ attention_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
                             .n = width,
                             .k = width,
                             .a = skn_kept_rows_matrix(&kept->attention, 0),
-                            .b = turned(
+                            .b = transposed(
                                 tensor_of(decoder, weights, SKN_DECODER_O)),
                             .c = x,
                             .c_stride = width,
@@ -324,7 +324,7 @@ gates_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
         .n = 2 * inner,
         .k = decoder->shape.width,
         .a = matrix(scratch->part[NARROW], scratch->stride),
-        .b = turned(tensor_of(decoder, weights, SKN_DECODER_GATE)),
+        .b = transposed(tensor_of(decoder, weights, SKN_DECODER_GATE)),
         .c = gates,
         .c_stride = stride
     };
@@ -384,7 +384,7 @@ gates_backward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
         .n = inner,
         .k = decoder->shape.width,
         .a = skn_kept_rows_matrix(&kept->out_gradient, 0),
-        .b = turned(tensor_of(decoder, weights, SKN_DECODER_DOWN)),
+        .b = transposed(tensor_of(decoder, weights, SKN_DECODER_DOWN)),
         .c = scratch->part[WIDE],
         .c_stride = scratch->inner_stride
     };
@@ -574,7 +574,7 @@ skn_decoder_layer_weights(const skn_decoder_t *decoder,
             .m = rows * (piece + 1) / pieces - first,
             .n = width,
             .k = kept->tokens,
-            .a = turned(skn_kept_rows_matrix(owed[k].left, first)),
+            .a = transposed(skn_kept_rows_matrix(owed[k].left, first)),
             .b = owed[k].right,
             .c = gradient +
                  (skn_decoder_first(shape, owed[k].first) + first) * width,

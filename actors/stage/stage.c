@@ -20,14 +20,13 @@
 #include <string.h>
 
 #include "actors/hidden/layer.h"
-#include "actors/hidden/slices.h"
 #include "actors/protocol/block.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/slicing.h"
 #include "actors/protocol/workspace.h"
 #include "actors/stage/decoder_layer.h"
 
-/* What the layers keep of one batch in flight. */
+/* The memory of one batch in flight, by layer. */
 typedef struct stage_kept {
     float *memory;
     skn_decoder_kept_t *layers; /* [layers] */
@@ -55,13 +54,6 @@ kept_of(const stage_t *stage, const skn_layer_flight_t *flight)
     return &stage->kept[flight->window_slot];
 }
 
-static float *
-input_of(const stage_t *stage, const skn_layer_flight_t *flight)
-{
-    return stage->inputs +
-           (size_t)flight->slot * stage->below.rows_max * stage->below.stride;
-}
-
 /* The weights of layer `layer` of the stage; after the last: the final gain. */
 static skn_matrix_t
 weights_of(const stage_t *stage, uint32_t layer)
@@ -75,7 +67,7 @@ stage_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *x)
     const stage_t *stage = (const stage_t *)layer;
     const skn_decoder_shape_t *shape = &stage->decoder.shape;
     stage_kept_t *kept = kept_of(stage, flight);
-    const float *input = input_of(stage, flight);
+    const float *input = skn_layer_input(&stage->below, stage->inputs, flight);
     size_t width = shape->width, sequences = flight->rows / shape->context;
     size_t floats =
         skn_decoder_kept_floats(&stage->decoder, stage->below.rows_max);
@@ -218,19 +210,8 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
                         "sequences of %u",
                         skn_actor_name(actor), (unsigned long long)first->batch,
                         first->rows, context);
-    skn_layer_flight_t *flight =
-        skn_layer_admit(actor, &stage->layer, first->batch, first->rows, error);
-    if (!flight)
-        return SKN_BAD_MESSAGE;
-    skn_status_t status =
-        skn_slices_join(&stage->below, parts, input_of(stage, flight), error);
-    if (status != SKN_OK)
-        return status;
-    flight->floor = first->floor;
-    flight->horizon = first->horizon;
-    flight->purpose = first->purpose;
-    flight->phase = SKN_FLIGHT_WAITING;
-    return skn_layer_take_turns(actor, &stage->layer, error);
+    return skn_layer_take_slices(actor, &stage->layer, &stage->below,
+                                 stage->inputs, parts, error);
 }
 
 /* --- open and close ------------------------------------------------------ */
@@ -393,11 +374,7 @@ static const skn_option_t options[] = {
 
 static const skn_handler_t handlers[] = {
     { &skn_activation_schema, on_activation, NULL },
-    { &skn_partition_schema, skn_layer_on_partition, NULL },
-    { &skn_output_gradient_schema, skn_layer_on_output_gradient, NULL },
-    { &skn_hidden_gradient_schema, skn_layer_on_hidden_gradient, NULL },
-    { &skn_lease_schema, skn_layer_on_lease, NULL },
-    { &skn_halt_schema, skn_layer_on_halt, NULL },
+    SKN_LAYER_HANDLERS,
     { 0 },
 };
 

@@ -81,19 +81,15 @@ print_epoch(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
     (void)skn_text_print(stdout, "epoch %3.0f  loss %8s",
                          skn_json_number(event, "epoch"),
                          cli_loss_text(skn_json_number(event, "loss"), loss));
-    if (json_object_get(event, "tokens_per_s"))
-        print_nats(event);
-    else
-        print_scores(event);
-    if (json_object_get(event, "validate_p1") &&
-        !json_object_get(event, "tokens_per_s"))
+    bool is_text = json_object_get(event, "tokens_per_s") != NULL;
+    (is_text ? print_nats : print_scores)(event);
+    if (json_object_get(event, "validate_p1") && !is_text)
         (void)skn_text_print(stdout, "  validation P@1 %.4f",
                              skn_json_number(event, "validate_p1"));
     double rate = skn_json_number(event, "examples_per_s");
     if (rate > 0) /* 0: everything was trained already */
-        (void)skn_text_print(
-            stdout, "  %.0f %s/s", rate,
-            json_object_get(event, "tokens_per_s") ? "tokens" : "examples");
+        (void)skn_text_print(stdout, "  %.0f %s/s", rate,
+                             is_text ? "tokens" : "examples");
     (void)skn_text_print(stdout, "  %.1f s  %.0f MB\n",
                          skn_json_number(event, "seconds"),
                          skn_json_number(event, "rss_mb"));

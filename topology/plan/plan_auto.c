@@ -24,6 +24,17 @@
  * noise, two a coincidence. */
 #define PATIENCE 3
 
+bool
+skn_plan_decide(skn_reasons_t *reasons, const char *key, int64_t *value,
+                int64_t chosen, const char *why)
+{
+    if (*value != SKN_AUTO)
+        return false;
+    *value = chosen;
+    skn_reasons_add(reasons, key, why);
+    return true;
+}
+
 /* --- how long, and by what steps ------------------------------------------ */
 
 /* An epoch has at least 64 batches, if each then has 32 points or more. */
@@ -319,17 +330,13 @@ auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model,
 static void
 resolve_window(skn_model_train_t *train, skn_reasons_t *reasons)
 {
-    if (train->window == SKN_AUTO) {
-        train->window = 2;
-        skn_reasons_add(reasons, "train.window", "the default");
-    }
-    if (train->patience == SKN_AUTO) {
-        train->patience = train->validate > 0.0 ? PATIENCE : 0;
-        skn_reasons_add(reasons, "train.patience",
-                        train->validate > 0.0
-                            ? "the default where points are held back"
-                            : "no points are held back");
-    }
+    bool validates = train->validate > 0.0;
+    (void)skn_plan_decide(reasons, "train.window", &train->window, 2,
+                          "the default");
+    (void)skn_plan_decide(reasons, "train.patience", &train->patience,
+                          validates ? PATIENCE : 0,
+                          validates ? "the default where points are held back"
+                                    : "no points are held back");
 }
 
 void

@@ -8,6 +8,9 @@
 
 #include "topology/plan/plan.h"
 
+/* Sets a number that is `auto`, with its reason; returns whether it was. */
+bool skn_plan_decide(skn_reasons_t *reasons, const char *key, int64_t *value,
+                     int64_t chosen, const char *why);
 /* About 4 million samples in all, and 1,000 batches: rates and widths of
  * shorter runs are scaled from this. */
 int64_t skn_plan_usual_epochs(double points, int64_t batch_rows);

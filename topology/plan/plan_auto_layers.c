@@ -60,12 +60,19 @@ typedef struct deal {
     const char *path; /* "model.layers.output" */
 } deal_t;
 
+/* Writes "model.layers.output.KEY" to `whole`, and returns it. */
+static const char *
+whole_key(const deal_t *part, const char *key, char whole[SKN_REASON_KEY_BYTES])
+{
+    (void)snprintf(whole, SKN_REASON_KEY_BYTES, "%s.%s", part->path, key);
+    return whole;
+}
+
 static void
 note(const deal_t *part, const char *key, const char *why)
 {
     char whole[SKN_REASON_KEY_BYTES];
-    (void)snprintf(whole, sizeof(whole), "%s.%s", part->path, key);
-    skn_reasons_add(part->reasons, whole, why);
+    skn_reasons_add(part->reasons, whole_key(part, key, whole), why);
 }
 
 /* Sets a number that is `auto`; returns whether it was. */
@@ -73,11 +80,9 @@ static bool
 decide(const deal_t *part, const char *key, int64_t *value, int64_t chosen,
        const char *why)
 {
-    if (*value != SKN_AUTO)
-        return false;
-    *value = chosen;
-    note(part, key, why);
-    return true;
+    char whole[SKN_REASON_KEY_BYTES];
+    return skn_plan_decide(part->reasons, whole_key(part, key, whole), value,
+                           chosen, why);
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "actors/protocol/corpus.h"
 #include "actors/stage/decoder_layer.h"
 #include "topology/plan/cost_decoder.h"
+#include "topology/plan/plan_auto.h"
 #include "topology/plan/plan_internal.h"
 #include "topology/plan/traits.h"
 
@@ -88,16 +89,6 @@ skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
 
 /* --- auto ----------------------------------------------------------------- */
 
-static void
-decide(skn_plan_t *plan, const char *key, int64_t *value, int64_t chosen,
-       const char *why)
-{
-    if (*value != SKN_AUTO)
-        return;
-    *value = chosen;
-    skn_reasons_add(&plan->reasons, key, why);
-}
-
 static int64_t
 least(int64_t a, int64_t b)
 {
@@ -115,14 +106,16 @@ resolve_batches(skn_plan_t *plan, skn_model_t *model)
     int64_t micro = least((sequences > 0 ? sequences : 1) * context, points);
     if (train->batch_tokens != SKN_AUTO && train->batch_tokens % micro != 0)
         micro = context;
-    decide(plan, "train.micro_tokens", &train->micro_tokens, micro,
-           micro == points ? "the whole text"
-                           : "2,048: products of more tokens are no faster");
+    (void)skn_plan_decide(
+        &plan->reasons, "train.micro_tokens", &train->micro_tokens, micro,
+        micro == points ? "the whole text"
+                        : "2,048: products of more tokens are no faster");
     int64_t most = points / train->micro_tokens;
     int64_t count = least(STEP_TOKENS / train->micro_tokens, most);
-    decide(plan, "train.batch_tokens", &train->batch_tokens,
-           (count > 0 ? count : 1) * train->micro_tokens,
-           count == most ? "the whole text" : "the default");
+    (void)skn_plan_decide(&plan->reasons, "train.batch_tokens",
+                          &train->batch_tokens,
+                          (count > 0 ? count : 1) * train->micro_tokens,
+                          count == most ? "the whole text" : "the default");
     train->batch_rows = train->micro_tokens;
     plan->accumulate = (uint32_t)(train->batch_tokens / train->micro_tokens);
     plan->batches_per_epoch =
@@ -132,9 +125,10 @@ resolve_batches(skn_plan_t *plan, skn_model_t *model)
     uint64_t batches = (uint64_t)train->steps * plan->accumulate;
     uint64_t epochs =
         (batches + plan->batches_per_epoch - 1) / plan->batches_per_epoch;
-    decide(plan, "train.epochs", &train->epochs,
-           epochs > 0 ? (int64_t)epochs : 1,
-           epochs > 0 ? "as many as train.steps need" : "the default");
+    (void)skn_plan_decide(&plan->reasons, "train.epochs", &train->epochs,
+                          epochs > 0 ? (int64_t)epochs : 1,
+                          epochs > 0 ? "as many as train.steps need"
+                                     : "the default");
     train->max_batches = (int64_t)batches;
 }
 
@@ -168,25 +162,28 @@ resolve_steps(skn_plan_t *plan, skn_model_t *model)
                         "the default: a rate that falls to zero");
     }
     if (schedule->kind != SKN_SCHEDULE_CONSTANT)
-        decide(plan, "train.schedule.warmup_batches", &schedule->warmup_batches,
-               skn_traits_clamp((double)steps / 20, 1, 100),
-               "a twentieth of the steps, 100 at most");
+        (void)skn_plan_decide(&plan->reasons, "train.schedule.warmup_batches",
+                              &schedule->warmup_batches,
+                              skn_traits_clamp((double)steps / 20, 1, 100),
+                              "a twentieth of the steps, 100 at most");
     /* A forward pass is a third of a batch's work. */
     double pass = (double)plan->data.validate_points / 3;
     double share = EVALUATION_SHARE * (double)train->batch_tokens;
-    decide(plan, "train.evaluate.every_steps", &train->evaluate.every_steps,
-           plan->data.validate_points == 0
-               ? 0
-               : skn_traits_clamp(fmax(pass / share, (double)steps / 20), 1,
-                                  (int64_t)SKN_COUNT_MAX),
-           plan->data.validate_points == 0
-               ? "no text is held back"
-               : "20 in a run, in a twentieth of its time at most");
+    (void)skn_plan_decide(
+        &plan->reasons, "train.evaluate.every_steps",
+        &train->evaluate.every_steps,
+        plan->data.validate_points == 0
+            ? 0
+            : skn_traits_clamp(fmax(pass / share, (double)steps / 20), 1,
+                               (int64_t)SKN_COUNT_MAX),
+        plan->data.validate_points == 0
+            ? "no text is held back"
+            : "20 in a run, in a twentieth of its time at most");
     train->window = 1;
     train->ensemble = 1;
     train->ranker_trees = 0;
-    decide(plan, "train.patience", &train->patience, 0,
-           "a decoder trains all its steps");
+    (void)skn_plan_decide(&plan->reasons, "train.patience", &train->patience, 0,
+                          "a decoder trains all its steps");
 }
 
 static double
@@ -234,13 +231,15 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
     skn_model_layer_t *head = &layers[model->layer_count - 1];
     resolve_batches(plan, model);
     resolve_steps(plan, model);
-    decide(plan, "model.inner", &decoder->inner,
-           (8 * decoder->width / 3 + INNER_STEP - 1) / INNER_STEP * INNER_STEP,
-           "8/3 of the width, whole vectors");
-    decide(plan, "model.stages", &decoder->stages,
-           least(plan->units, decoder->layers),
-           plan->units < decoder->layers ? "one for each core"
-                                         : "as many as there are layers");
+    (void)skn_plan_decide(&plan->reasons, "model.inner", &decoder->inner,
+                          (8 * decoder->width / 3 + INNER_STEP - 1) /
+                              INNER_STEP * INNER_STEP,
+                          "8/3 of the width, whole vectors");
+    (void)skn_plan_decide(&plan->reasons, "model.stages", &decoder->stages,
+                          least(plan->units, decoder->layers),
+                          plan->units < decoder->layers
+                              ? "one for each core"
+                              : "as many as there are layers");
     layers[SKN_DECODER_LAYER].shards = decoder->stages;
     head->shards = head->shards == SKN_AUTO ? 1 : head->shards;
     if (head->label_smoothing < 0)

@@ -116,10 +116,8 @@ skn_generator_open(const char *path, const skn_generator_info_t **info,
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a generator");
         return NULL;
     }
-    /* As skn_predictor_open. */
     skn_status_t status = load(generator, path, SKN_VERIFY_LAZY, error);
-    if (status == SKN_BAD_DATA && generator->trained.checkpoint &&
-        !generator->trained.place.one) {
+    if (skn_trained_may_be_older(&generator->trained, status)) {
         unload(generator);
         status = load(generator, path, SKN_VERIFY_ALL, error);
     }

@@ -128,11 +128,8 @@ skn_predictor_open(const char *path, skn_error_t *error)
     }
     predictor->kept = kept;
     atomic_init(&predictor->references, 1);
-    /* Weights are verified as they are read; the moments need not be. Only if
-     * that finds damage is everything verified, to use an older checkpoint. */
     skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
-    if (status == SKN_BAD_DATA && predictor->trained.checkpoint &&
-        !predictor->trained.place.one) {
+    if (skn_trained_may_be_older(&predictor->trained, status)) {
         unload(predictor);
         status = load(predictor, path, SKN_VERIFY_ALL, error);
     }

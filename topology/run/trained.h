@@ -67,5 +67,14 @@ typedef struct skn_trained {
 skn_status_t skn_trained_open(skn_trained_t *trained, const char *path,
                               skn_verify_t verify, skn_error_t *error);
 void skn_trained_close(skn_trained_t *trained);
+/* Whether a load that ended with `status` is to be tried again with
+ * SKN_VERIFY_ALL. Weights are verified as they are read (SKN_VERIFY_LAZY); the
+ * moments need not be. Only if that finds damage is everything verified, to use
+ * an older checkpoint. */
+static inline bool
+skn_trained_may_be_older(const skn_trained_t *trained, skn_status_t status)
+{
+    return status == SKN_BAD_DATA && trained->checkpoint && !trained->place.one;
+}
 
 #endif

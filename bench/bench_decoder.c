@@ -26,7 +26,7 @@
 
 /* --- kernels with clocks -------------------------------------------------- */
 
-/* Of the one thread; nanoseconds. */
+/* The kernels that are timed, and the time spent in some of them. */
 static const skn_kernels_t *plain;
 static double products_ns, attention_ns;
 

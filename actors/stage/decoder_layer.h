@@ -42,9 +42,9 @@ size_t skn_decoder_angle_floats(const skn_decoder_shape_t *shape);
 void skn_decoder_init(skn_decoder_t *decoder, const skn_decoder_shape_t *shape,
                       const skn_kernels_t *kernels, bool half, float *angles);
 
-/* What a layer keeps of a micro-batch, from its forward pass until its last
- * part of W. B replaces some of it by what W needs. With products of bf16, all
- * but x, x' and log_sum is kept in bf16. */
+/* The arrays of one micro-batch that a layer keeps from its forward pass until
+ * the last part of W. B replaces some of them by those that W needs. With
+ * products of bf16, all but x, x' and log_sum are kept in bf16. */
 typedef struct skn_decoder_kept {
     size_t sequences, length, tokens;
     size_t first;              /* skn_decoder_kept_continue */

@@ -9,7 +9,7 @@
 
 #include "kernels/kernels.h"
 
-/* What a norm keeps of a micro-batch from its forward pass on. */
+/* The arrays of one micro-batch that a norm keeps from its forward pass on. */
 typedef struct skn_norm_kept {
     size_t tokens, width;
     size_t stride;        /* floats between the rows of x */

@@ -32,7 +32,7 @@ typedef enum skn_cache_place {
 
 #define SKN_CACHE_MAGIC_BYTES 8u
 
-/* What a cache is made of, and its kind. */
+/* The source of a cache, and how and where it is stored. */
 typedef struct skn_cache_form {
     const char *source; /* path of the source */
     bool can_be_named;  /* the source can be read again: it is not a pipe */

@@ -20,7 +20,7 @@ require(bool promise)
         __builtin_trap();
 }
 
-/* What was read, so that it is. */
+/* Uses the numbers that were read, so that the compiler keeps the reads. */
 static volatile uint64_t reads;
 
 /* Reads every token and every document; the sanitizer watches. */

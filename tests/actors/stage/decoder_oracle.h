@@ -208,7 +208,8 @@ oracle_product_back(const oracle_decoder_t *o, size_t first, oracle_row_t *in,
             }
 }
 
-/* Of a tensor of layer n, with columns of `width` or of `inner`. */
+/* The product with a tensor of layer n, whose rows have `width` or `inner`
+ * columns. */
 #define ORACLE_PRODUCT(o, n, tensor, in, out, rows)                            \
     oracle_product(o, oracle_at(o, n, tensor, 0, 0), in, (out)[0],             \
                    sizeof(*(out)) / sizeof(double), rows)

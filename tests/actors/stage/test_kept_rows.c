@@ -12,7 +12,7 @@
 
 static float memory[FLOATS_MAX + 1], room[FLOATS_MAX], from[FLOATS_MAX];
 
-/* What is kept of `x`. */
+/* Returns `x` as the rows keep it. */
 static float
 kept(float x, bool half)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/base/verbs.h"
+#include "formats/text/json_write.h"
 #include "formats/text/text.h"
 #include "skein/generator.h"
 #include "transport/socket/clock.h"
@@ -80,23 +81,31 @@ before_part(const generate_t *generate, size_t end)
     return end - (at - 1) < wanted ? at - 1 : end;
 }
 
-/* Prints the first `bytes` of those that are held. */
-static void
-print_held(generate_t *generate, size_t bytes, const skn_generated_t *token)
+/* Prints the first `bytes` of those that are held. A failure of the output is
+ * seen by the caller. */
+static skn_status_t
+print_held(generate_t *generate, size_t bytes, const skn_generated_t *token,
+           skn_error_t *error)
 {
     char *held = generate->held;
     if (generate->call->json) {
-        char kept = held[bytes];
-        held[bytes] = '\0';
-        (void)printf("{\"event\":\"token\",\"id\":%u,\"text\":", token->id);
-        cli_json_string(held, stdout);
-        (void)fputs("}\n", stdout);
-        held[bytes] = kept;
+        skn_json_text_t line = { 0 };
+        skn_json_text_add(
+            &line, "{\"event\":\"token\",\"id\":%u,\"text\":", token->id);
+        skn_json_text_add_bytes(&line, held, bytes);
+        skn_json_text_add(&line, "}");
+        bool failed = line.failed;
+        if (!failed)
+            (void)puts(line.bytes);
+        skn_json_text_fini(&line);
+        if (failed)
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for text");
     } else {
         (void)fwrite(held, 1, bytes, stdout);
     }
     memmove(held, held + bytes, generate->held_bytes - bytes);
     generate->held_bytes -= bytes;
+    return SKN_OK;
 }
 
 /* Prints what can be printed of the text with a new token; sets the reason if
@@ -125,7 +134,9 @@ take(generate_t *generate, const skn_generated_t *token, skn_error_t *error)
         bytes = generate->held_bytes;
     else if (generate->call->json && !found)
         bytes = before_part(generate, bytes);
-    print_held(generate, bytes, token);
+    status = print_held(generate, bytes, token, error);
+    if (status != SKN_OK)
+        return status;
     return fflush(stdout) == 0 && !ferror(stdout) ? SKN_OK : SKN_STORAGE;
 }
 

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define MANIFEST "manifest.json"
-#define FRESH ".tmp-" MANIFEST
 /* Swept at the next open of the run folder, like every .tmp-... */
 #define FRESH_FOLDER ".tmp-adopted"
 
@@ -228,23 +227,6 @@ open_run(const char *run_path, const char *run_id, skn_error_t *error)
     return run;
 }
 
-/* Writes the manifest into the open folder, or over one that is damaged or
- * different. */
-static skn_status_t
-put_manifest(int folder, const char *path, const char *bytes, size_t byte_count,
-             skn_error_t *error)
-{
-    skn_status_t status = skn_folder_remove(folder, path, FRESH, error);
-    if (status == SKN_OK)
-        status = skn_folder_write_file(folder, path, FRESH, bytes, byte_count,
-                                       error);
-    if (status == SKN_OK && renameat(folder, FRESH, folder, MANIFEST) != 0) {
-        status =
-            skn_fail_errno(error, SKN_STORAGE, path, MANIFEST, "cannot rename");
-    }
-    return status == SKN_OK ? skn_folder_sync(folder, path, error) : status;
-}
-
 /* Hard links those files of `manifest` that are in the open folder `from`, as
  * `part` lists them, into `folder`. */
 static void
@@ -323,7 +305,8 @@ make_checkpoint(const skn_run_folder_t *run, const char *name,
         folder = openat(run_folder, FRESH_FOLDER,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (status == SKN_OK && folder >= 0)
-        status = put_manifest(folder, run_path, bytes, byte_count, error);
+        status = skn_folder_replace_file(folder, run_path, MANIFEST, bytes,
+                                         byte_count, error);
     if (status == SKN_OK && folder >= 0 && composed)
         status = link_all(run, folder, composed, error);
     if (status == SKN_OK && folder >= 0 && composed)
@@ -360,7 +343,8 @@ adopt(const skn_run_folder_t *run, const skn_batch_id_t *id, const char *bytes,
         (void)skn_fail(error, status, "%s", fault.text);
     } else if (read_sealed(folder, path, &old, &old_count, &fault) != SKN_OK ||
                old_count != byte_count || memcmp(old, bytes, byte_count) != 0) {
-        status = put_manifest(folder, path, bytes, byte_count, error);
+        status = skn_folder_replace_file(folder, path, MANIFEST, bytes,
+                                         byte_count, error);
     }
     free(old);
     free(path);

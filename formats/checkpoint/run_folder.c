@@ -194,12 +194,9 @@ skn_run_id_draw(char id[SKN_RUN_ID_BYTES], skn_error_t *error)
     return SKN_OK;
 }
 
-/* Writes run.json under another name, then renames it, so that it is
- * complete. */
 static skn_status_t
 write_run_file(skn_run_folder_t *run, skn_error_t *error)
 {
-    static const char fresh[] = TEMP_PREFIX RUN_FILE;
     skn_json_text_t text = { 0 };
     skn_json_text_add(&text,
                       "{\"format\":\"" RUN_FORMAT "\",\"version\":%u,\n"
@@ -207,20 +204,9 @@ write_run_file(skn_run_folder_t *run, skn_error_t *error)
                       RUN_VERSION, run->id, run->created);
     skn_json_text_add_string(&text, run->config);
     skn_status_t status = skn_json_text_seal(&text, error);
-    /* A process that was killed here before may have left one. */
     if (status == SKN_OK)
-        status = skn_folder_remove(run->folder, run->path, fresh, error);
-    if (status == SKN_OK)
-        status = skn_folder_write_file(run->folder, run->path, fresh,
-                                       text.bytes, text.count, error);
-    if (status == SKN_OK &&
-        renameat(run->folder, fresh, run->folder, RUN_FILE) != 0) {
-        status = skn_fail_errno(error, SKN_STORAGE, run->path, RUN_FILE,
-                                "cannot rename");
-        (void)unlinkat(run->folder, fresh, 0);
-    }
-    if (status == SKN_OK)
-        status = skn_folder_sync(run->folder, run->path, error);
+        status = skn_folder_replace_file(run->folder, run->path, RUN_FILE,
+                                         text.bytes, text.count, error);
     skn_json_text_fini(&text);
     return status;
 }

@@ -2,34 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/checkpoint/run_tokenizer.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "formats/folder/folder.h"
 
-/* The run folder removes what a process that was killed has left. */
-#define TOKENIZER_FRESH ".tmp-" SKN_TOKENIZER_NAME
-
 skn_status_t
 skn_run_tokenizer_keep(const skn_run_folder_t *run, const char *form,
                        size_t form_bytes, skn_error_t *error)
 {
-    int folder = skn_run_folder_descriptor(run);
-    const char *path = skn_run_folder_path(run);
-    skn_status_t status =
-        skn_folder_remove(folder, path, TOKENIZER_FRESH, error);
-    if (status == SKN_OK)
-        status = skn_folder_write_file(folder, path, TOKENIZER_FRESH, form,
-                                       form_bytes, error);
-    if (status != SKN_OK)
-        return status;
-    if (renameat(folder, TOKENIZER_FRESH, folder, SKN_TOKENIZER_NAME) == 0)
-        return skn_folder_sync(folder, path, error);
-    status = skn_fail_errno(error, SKN_STORAGE, path, SKN_TOKENIZER_NAME,
-                            "cannot rename");
-    (void)unlinkat(folder, TOKENIZER_FRESH, 0);
-    return status;
+    return skn_folder_replace_file(skn_run_folder_descriptor(run),
+                                   skn_run_folder_path(run), SKN_TOKENIZER_NAME,
+                                   form, form_bytes, error);
 }
 
 bool

@@ -373,6 +373,34 @@ skn_folder_write_file(int folder, const char *path, const char *name,
     return status;
 }
 
+/* Puts the file or link `fresh` in the place of `name`. */
+static skn_status_t
+put_fresh(int folder, const char *path, const char *fresh, const char *name,
+          const char *what, skn_error_t *error)
+{
+    if (renameat(folder, fresh, folder, name) == 0)
+        return skn_folder_sync(folder, path, error);
+    skn_status_t status = skn_fail_errno(error, SKN_STORAGE, path, name, what);
+    (void)unlinkat(folder, fresh, 0);
+    return status;
+}
+
+skn_status_t
+skn_folder_replace_file(int folder, const char *path, const char *name,
+                        const void *bytes, size_t byte_count,
+                        skn_error_t *error)
+{
+    char fresh[SKN_NAME_MAX + 8];
+    (void)snprintf(fresh, sizeof(fresh), ".tmp-%s", name);
+    skn_status_t status = skn_folder_remove(folder, path, fresh, error);
+    if (status == SKN_OK)
+        status = skn_folder_write_file(folder, path, fresh, bytes, byte_count,
+                                       error);
+    if (status != SKN_OK)
+        return status;
+    return put_fresh(folder, path, fresh, name, "cannot rename", error);
+}
+
 skn_status_t
 skn_folder_open_file(int folder, const char *path, const char *name, int *file,
                      uint64_t *file_bytes, skn_error_t *error)
@@ -448,11 +476,5 @@ skn_folder_link(int folder, const char *path, const char *name,
     if (symlinkat(target, folder, fresh) != 0)
         return skn_fail_errno(error, SKN_CANNOT_CREATE, path, name,
                               "cannot link");
-    if (renameat(folder, fresh, folder, name) != 0) {
-        status =
-            skn_fail_errno(error, SKN_STORAGE, path, name, "cannot replace");
-        (void)unlinkat(folder, fresh, 0);
-        return status;
-    }
-    return skn_folder_sync(folder, path, error);
+    return put_fresh(folder, path, fresh, name, "cannot replace", error);
 }

@@ -60,6 +60,12 @@ skn_status_t skn_folder_remove_tree(const char *path, skn_error_t *error);
 skn_status_t skn_folder_write_file(int folder, const char *path,
                                    const char *name, const void *bytes,
                                    size_t byte_count, skn_error_t *error);
+/* The same in the place of a file that may be there: readers see the old file
+ * or the new one. What a process that was killed left of `.tmp-NAME` is
+ * removed. The folder is synced. */
+skn_status_t skn_folder_replace_file(int folder, const char *path,
+                                     const char *name, const void *bytes,
+                                     size_t byte_count, skn_error_t *error);
 /* Reads a whole regular file of at most `bytes_max`; *bytes is the caller's to
  * free and ends with a NUL that *byte_count leaves out. */
 skn_status_t skn_folder_read_file(int folder, const char *path,

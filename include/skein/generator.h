@@ -103,7 +103,8 @@ SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,
 
 /* Writes model.safetensors and config.json, by the names of Llama's
  * checkpoints, and the tokenizer into the folder `path`, which is made if it is
- * not there. SKN_CANNOT_CREATE if it has one of them already; SKN_STORAGE. */
+ * not there. After a failure none of them is there. SKN_CANNOT_CREATE if it has
+ * one of them already; SKN_STORAGE. */
 SKN_API skn_status_t skn_generator_export(const skn_generator_t *generator,
                                           const char *path, skn_error_t *error);
 

@@ -3,8 +3,11 @@
  * its config.json, and the tokenizer's file.
  *
  * All numbers are f32. The matrix that is stored transposed is turned back.
+ * The files are written whole under other names, and renamed when all are
+ * there: a failed export leaves none of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +19,14 @@
 #include "skein/text.h"
 #include "topology/predict/generator_internal.h"
 
+#define FRESH ".tmp-"
 #define MODEL "model.safetensors"
 #define CONFIG "config.json"
 #define TOKENIZER "tokenizer"
+
+/* The model, which other programs look for, comes last. */
+static const char *const names[] = { TOKENIZER, CONFIG, MODEL };
+#define NAME_COUNT (sizeof(names) / sizeof(names[0]))
 
 /* One tensor of the model, and where it is in memory. */
 typedef struct export_tensor {
@@ -35,7 +43,8 @@ typedef struct export
     export_tensor_t *source;  /* [count] */
     float *turned;            /* room for one that is transposed */
     int folder, file;
-    const char *path;
+    const char *path; /* of the folder */
+    char model_path[PATH_MAX];
 }
 export_t;
 
@@ -100,7 +109,8 @@ write_tensor(const export_t *all, size_t k, uint64_t first, skn_error_t *error)
                     source->at[i * source->columns + j];
         at = all->turned;
     }
-    return skn_file_write(all->file, all->path, at, all->tensor[k].size_bytes,
+    return skn_file_write(all->file, all->model_path, at,
+                          all->tensor[k].size_bytes,
                           first + all->tensor[k].offset_bytes, error);
 }
 
@@ -116,13 +126,13 @@ write_model(export_t *all, skn_error_t *error)
         status = skn_safetensors_header(all->tensor, all->count, "pt", &header,
                                         &header_bytes, error);
     if (status == SKN_OK)
-        status = skn_file_write(all->file, all->path, header, header_bytes, 0,
-                                error);
+        status = skn_file_write(all->file, all->model_path, header,
+                                header_bytes, 0, error);
     for (size_t k = 0; k < all->count && status == SKN_OK; k++)
         status = write_tensor(all, k, header_bytes, error);
     free(header);
     if (status == SKN_OK && fsync(all->file) != 0)
-        status = skn_fail_errno(error, SKN_STORAGE, all->path, MODEL,
+        status = skn_fail_errno(error, SKN_STORAGE, all->model_path, NULL,
                                 "cannot write");
     return status;
 }
@@ -139,17 +149,15 @@ make_model(export_t *all, skn_error_t *error)
     if (!all->tensor || !all->source || !all->turned)
         return skn_fail(error, SKN_NO_MEMORY, "no memory to export a model");
     list(all);
-    all->file = openat(all->folder, MODEL,
+    all->file = openat(all->folder, FRESH MODEL,
                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (all->file < 0)
-        return skn_fail_errno(error, SKN_CANNOT_CREATE, all->path, MODEL,
+        return skn_fail_errno(error, SKN_CANNOT_CREATE, all->model_path, NULL,
                               "cannot create");
     skn_status_t status = write_model(all, error);
     if (close(all->file) != 0 && status == SKN_OK)
-        status = skn_fail_errno(error, SKN_STORAGE, all->path, MODEL,
+        status = skn_fail_errno(error, SKN_STORAGE, all->model_path, NULL,
                                 "cannot write");
-    if (status != SKN_OK)
-        (void)unlinkat(all->folder, MODEL, 0);
     return status;
 }
 
@@ -185,7 +193,7 @@ make_config(const export_t *all, skn_error_t *error)
         shape->width, shape->inner, shape->layers, shape->heads, shape->heads,
         all->network->ids, shape->context, (double)shape->epsilon,
         (double)shape->rope_base, SKN_TOKEN_END, SKN_TOKEN_END);
-    return skn_folder_write_file(all->folder, all->path, CONFIG, text,
+    return skn_folder_write_file(all->folder, all->path, FRESH CONFIG, text,
                                  (size_t)bytes, error);
 }
 
@@ -197,18 +205,19 @@ make_tokenizer(const export_t *all, const skn_tokenizer_t *tokenizer,
     char *form = skn_tokenizer_write(tokenizer, &bytes);
     if (!form)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a tokenizer");
-    skn_status_t status = skn_folder_write_file(all->folder, all->path,
-                                                TOKENIZER, form, bytes, error);
+    skn_status_t status = skn_folder_write_file(
+        all->folder, all->path, FRESH TOKENIZER, form, bytes, error);
     free(form);
     return status;
 }
 
+/* --- the folder ----------------------------------------------------------- */
+
 static skn_status_t
 refuse_old(const export_t *all, skn_error_t *error)
 {
-    static const char *const names[] = { MODEL, CONFIG, TOKENIZER };
     struct stat facts;
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+    for (size_t k = 0; k < NAME_COUNT; k++) {
         if (fstatat(all->folder, names[k], &facts, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         (void)skn_fail(error, SKN_CANNOT_CREATE, "%.400s already has a file %s",
@@ -217,6 +226,32 @@ refuse_old(const export_t *all, skn_error_t *error)
                              "choose another folder, or remove the file");
     }
     return SKN_OK;
+}
+
+/* Removes what this export, or one that was killed, has not finished. */
+static skn_status_t
+discard(const export_t *all, skn_error_t *error)
+{
+    char fresh[sizeof(FRESH MODEL)];
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; k < NAME_COUNT && status == SKN_OK; k++) {
+        (void)snprintf(fresh, sizeof(fresh), FRESH "%s", names[k]);
+        status = skn_folder_remove(all->folder, all->path, fresh, error);
+    }
+    return status;
+}
+
+static skn_status_t
+publish(const export_t *all, skn_error_t *error)
+{
+    char fresh[sizeof(FRESH MODEL)];
+    for (size_t k = 0; k < NAME_COUNT; k++) {
+        (void)snprintf(fresh, sizeof(fresh), FRESH "%s", names[k]);
+        if (renameat(all->folder, fresh, all->folder, names[k]) != 0)
+            return skn_fail_errno(error, SKN_STORAGE, all->path, names[k],
+                                  "cannot rename");
+    }
+    return skn_folder_sync(all->folder, all->path, error);
 }
 
 skn_status_t
@@ -229,9 +264,13 @@ skn_generator_export(const skn_generator_t *generator, const char *path,
     export_t all = {
         .network = &generator->network, .folder = -1, .file = -1, .path = path
     };
+    (void)snprintf(all.model_path, sizeof(all.model_path), "%s/" FRESH MODEL,
+                   path);
     skn_status_t status = skn_folder_create(path, &all.folder, error);
     if (status == SKN_OK)
         status = refuse_old(&all, error);
+    if (status == SKN_OK)
+        status = discard(&all, error);
     if (status == SKN_OK)
         status = make_tokenizer(&all, generator->tokenizer, error);
     if (status == SKN_OK)
@@ -239,7 +278,9 @@ skn_generator_export(const skn_generator_t *generator, const char *path,
     if (status == SKN_OK)
         status = make_model(&all, error);
     if (status == SKN_OK)
-        status = skn_folder_sync(all.folder, path, error);
+        status = publish(&all, error);
+    if (all.folder >= 0 && status != SKN_OK)
+        (void)discard(&all, NULL);
     if (all.folder >= 0)
         (void)close(all.folder);
     free(all.tensor);

@@ -11,7 +11,6 @@
 #include "formats/text/json_text.h"
 #include "topology/config/document.h"
 
-#define NEW_NAME "tune.yaml.new"
 #define NAME "tune.yaml"
 
 static void
@@ -172,16 +171,8 @@ write_whole(const char *folder, const char *bytes, size_t byte_count,
     skn_status_t status = skn_folder_open(folder, &descriptor, error);
     if (status != SKN_OK)
         return status;
-    status = skn_folder_remove(descriptor, folder, NEW_NAME, error);
-    if (status == SKN_OK)
-        status = skn_folder_write_file(descriptor, folder, NEW_NAME, bytes,
-                                       byte_count, error);
-    if (status == SKN_OK &&
-        renameat(descriptor, NEW_NAME, descriptor, NAME) != 0)
-        status = skn_fail(error, SKN_STORAGE, "%s/%s cannot be written", folder,
-                          NAME);
-    if (status == SKN_OK)
-        status = skn_folder_sync(descriptor, folder, error);
+    status = skn_folder_replace_file(descriptor, folder, NAME, bytes,
+                                     byte_count, error);
     (void)close(descriptor);
     return status;
 }

@@ -78,6 +78,27 @@ Test(folder, writes_and_reads_a_whole_file)
               error.text);
 }
 
+Test(folder, replaces_a_file_and_what_was_left_of_another_try)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+    struct stat facts;
+    static const char *const texts[] = { "first", "second" };
+    cr_assert_eq(skn_folder_write_file(folder, path, ".tmp-f", "x", 1, NULL),
+                 SKN_OK);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(skn_folder_replace_file(folder, path, "f", texts[i],
+                                             strlen(texts[i]), NULL),
+                     SKN_OK);
+        cr_assert_eq(
+            skn_folder_read_file(folder, path, "f", 9, &bytes, &count, NULL),
+            SKN_OK);
+        cr_expect_str_eq(bytes, texts[i]);
+        free(bytes);
+        cr_expect_eq(fstatat(folder, ".tmp-f", &facts, 0), -1);
+    }
+}
+
 Test(folder, follows_no_link_and_waits_for_no_pipe)
 {
     int file;

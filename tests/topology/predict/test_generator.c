@@ -5,7 +5,10 @@
  * topology/predict/generator_export.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
@@ -248,6 +251,39 @@ Test(generator, a_run_continues_with_its_own_tokenizer_alone)
     skn_resume_fini(&resume);
     skn_model_destroy(&model);
     skn_run_folder_close(&run);
+}
+
+/* The kernel writes a part of the model and then refuses, as on a full disk. */
+Test(generator, a_failed_export_leaves_nothing_in_the_way_of_the_next)
+{
+    char into[TEMP_FOLDER_BYTES + 16];
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    struct rlimit limit, small;
+    skn_error_t error = { 0 };
+    train("bytes");
+    (void)snprintf(into, sizeof(into), "%s/out", folder);
+    skn_generator_t *generator = open_generator();
+    cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = limit;
+    small.rlim_cur = 20000;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    cr_expect_eq(skn_generator_export(generator, into, &error), SKN_STORAGE);
+    cr_expect(strstr(error.text, "/.tmp-model.safetensors: cannot write: "),
+              "%s", error.text);
+    cr_expect_eq(rmdir(into), 0, "the folder is empty");
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_assert_eq(mkdir(into, 0700), 0);
+    static const char *const left[] = { "config.json", "model.safetensors",
+                                        "tokenizer" };
+    for (size_t k = 0; k < 3; k++) { /* by a process that was killed */
+        char name[64];
+        (void)snprintf(name, sizeof(name), "out/.tmp-%s", left[k]);
+        cr_assert_eq(fclose(create(name)), 0);
+    }
+    cr_expect_eq(skn_generator_export(generator, into, &error), SKN_OK, "%s",
+                 error.text);
+    skn_generator_close(&generator);
 }
 
 Test(generator, is_exported_once_to_a_folder)

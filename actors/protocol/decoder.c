@@ -34,7 +34,7 @@ check_counts(const skn_decoder_shape_t *shape, skn_error_t *error)
     } counts[] = { { "layers", shape->layers, SKN_DECODER_LAYERS_MAX },
                    { "width", shape->width, SKN_HIDDEN_MAX },
                    { "heads", shape->heads, shape->width },
-                   { "inner", shape->inner, 4 * SKN_HIDDEN_MAX },
+                   { "inner", shape->inner, SKN_HIDDEN_MAX },
                    { "context", shape->context, SKN_DECODER_CONTEXT_MAX } };
     for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++)
         if (counts[k].value < 1 || counts[k].value > counts[k].max)

@@ -23,14 +23,16 @@
 #include <stdint.h>
 
 #include "skein/error.h"
+#include "skein/limits.h"
 
 /* A row of 16 floats is a cache line. */
 #define SKN_DECODER_WIDTH_STEP 16u
 /* Columns of a head: whole vectors of AVX2, and pairs for the rotation. */
 #define SKN_DECODER_HEAD_STEP 8u
-/* Llama 3.1's largest model has 126 layers and 131,072 positions. */
+/* Llama 3.1's largest model has 126 layers. */
 #define SKN_DECODER_LAYERS_MAX 1024u
-#define SKN_DECODER_CONTEXT_MAX (1u << 17)
+/* A sequence is in one batch, a token a row. */
+#define SKN_DECODER_CONTEXT_MAX SKN_BATCH_ROWS_MAX
 /* Llama's `initializer_range`: the deviation of the first weights. */
 #define SKN_DECODER_DEVIATION 0.02f
 

@@ -95,21 +95,38 @@ least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* As many whole sequences as divide the tokens of a step. */
+static int64_t
+auto_micro(const skn_model_t *model, int64_t points, const char **why)
+{
+    int64_t context = model->data.context, step = model->train.batch_tokens;
+    int64_t most = MICRO_TOKENS > context ? MICRO_TOKENS / context : 1;
+    int64_t sequences = least(most, points / context);
+    *why = sequences < most ? "the whole text"
+           : context > MICRO_TOKENS
+               ? "a sequence; products of more tokens are no faster"
+               : "sequences of 2,048 tokens at most: products of more are no "
+                 "faster";
+    if (step == SKN_AUTO)
+        return sequences * context;
+    while (step % (sequences * context) != 0) {
+        sequences--;
+        *why = "the most sequences, of 2,048 tokens at most, that divide "
+               "train.batch_tokens";
+    }
+    return sequences * context;
+}
+
 /* Sizes of batches: a step of a short text is an epoch. */
 static void
 resolve_batches(skn_plan_t *plan, skn_model_t *model)
 {
     skn_model_train_t *train = &model->train;
-    int64_t context = model->data.context;
     int64_t points = (int64_t)plan->data.train_points;
-    int64_t sequences = MICRO_TOKENS / context;
-    int64_t micro = least((sequences > 0 ? sequences : 1) * context, points);
-    if (train->batch_tokens != SKN_AUTO && train->batch_tokens % micro != 0)
-        micro = context;
-    (void)skn_plan_decide(
-        &plan->reasons, "train.micro_tokens", &train->micro_tokens, micro,
-        micro == points ? "the whole text"
-                        : "2,048: products of more tokens are no faster");
+    const char *why;
+    int64_t micro = auto_micro(model, points, &why);
+    (void)skn_plan_decide(&plan->reasons, "train.micro_tokens",
+                          &train->micro_tokens, micro, why);
     int64_t most = points / train->micro_tokens;
     int64_t count = least(STEP_TOKENS / train->micro_tokens, most);
     (void)skn_plan_decide(&plan->reasons, "train.batch_tokens",
@@ -231,10 +248,13 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
     skn_model_layer_t *head = &layers[model->layer_count - 1];
     resolve_batches(plan, model);
     resolve_steps(plan, model);
+    int64_t inner =
+        (8 * decoder->width / 3 + INNER_STEP - 1) / INNER_STEP * INNER_STEP;
+    bool fits = inner <= SKN_HIDDEN_MAX;
     (void)skn_plan_decide(&plan->reasons, "model.inner", &decoder->inner,
-                          (8 * decoder->width / 3 + INNER_STEP - 1) /
-                              INNER_STEP * INNER_STEP,
-                          "8/3 of the width, whole vectors");
+                          fits ? inner : SKN_HIDDEN_MAX,
+                          fits ? "8/3 of the width, whole vectors"
+                               : "the most there may be");
     (void)skn_plan_decide(&plan->reasons, "model.stages", &decoder->stages,
                           least(plan->units, decoder->layers),
                           plan->units < decoder->layers

@@ -102,10 +102,10 @@ Test(decoder, a_shape_that_does_not_fit_is_refused_in_one_sentence)
     REFUSES(heads, 4,
             "decoder: 4 heads of a width of 48 have 12 columns each, not a "
             "multiple of 8");
-    REFUSES(inner, 0, "decoder: inner 0, allowed are 1 to 262144");
-    REFUSES(context, 131073,
-            "decoder: context 131073, allowed are 1 to "
-            "131072");
+    REFUSES(inner, 0, "decoder: inner 0, allowed are 1 to 65536");
+    REFUSES(context, 65537,
+            "decoder: context 65537, allowed are 1 to "
+            "65536");
     REFUSES(epsilon, 0.0f, "decoder: epsilon 0 is not between 0 and 1");
     REFUSES(epsilon, NAN, "decoder: epsilon nan is not between 0 and 1");
     REFUSES(rope_base, 1.0f, "decoder: rope_base 1 is not a number above 1");
@@ -120,7 +120,7 @@ Test(decoder, the_greatest_shape_has_no_more_rows_than_a_table)
     skn_decoder_shape_t shape = good;
     shape.layers = SKN_DECODER_LAYERS_MAX;
     shape.width = SKN_HIDDEN_MAX;
-    shape.inner = 4 * SKN_HIDDEN_MAX;
+    shape.inner = SKN_HIDDEN_MAX;
     shape.heads = 512;
     cr_expect_eq(skn_decoder_check(&shape, &error), SKN_OK, "%s", error.text);
     cr_expect_leq(skn_decoder_stage_rows(&shape, shape.layers, true),

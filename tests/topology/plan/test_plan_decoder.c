@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
+#include "topology/plan/plan_internal.h"
 #include "topology/run/model_run.h"
 
 #include "topology/host/host.h"
@@ -115,6 +116,67 @@ Test(plan_decoder, what_is_left_open_follows_from_the_file_and_the_cores)
     cr_expect_eq(plan->total_batches, 24);
     cr_expect_eq(plan->parameters,
                  2 * 257 * 32 + 32 * (4 * (2 + 4 * 32 + 3 * 96) + 1));
+    skn_model_run_close(&run);
+}
+
+Test(plan_decoder, micro_batches_are_whole_sequences_that_divide_a_step)
+{
+    static const struct {
+        const char *words[3];
+        int64_t micro, step;
+        const char *why;
+    } cases[] = {
+        /* About 16,000 tokens are trained on. */
+        { { "data.context=32", "train.batch_tokens=auto" }, 2048, 0, "2,048" },
+        { { "data.context=96", "train.batch_tokens=auto" }, 2016, 0, "2,048" },
+        { { "data.context=4096", "train.batch_tokens=auto",
+            "train.validate=0" },
+          4096,
+          0,
+          "a sequence" },
+        { { "data.context=32", "train.batch_tokens=8192" },
+          2048,
+          8192,
+          "2,048" },
+        { { "data.context=32", "train.batch_tokens=3072" },
+          1536,
+          3072,
+          "divide" },
+        { { "data.context=32", "train.batch_tokens=2144" },
+          32,
+          2144,
+          "divide" }, /* 67 sequences */
+        { { "data.context=32", "train.batch_tokens=64" }, 64, 64, "divide" },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const char *words[4] = { "train.micro_tokens=auto" };
+        size_t count = 1;
+        for (size_t n = 0; n < 3 && cases[k].words[n]; n++)
+            words[count++] = cases[k].words[n];
+        skn_model_run_t run = open_run(words, count);
+        const skn_model_train_t *train = &run.plan.model->train;
+        cr_expect_eq(train->micro_tokens, cases[k].micro, "case %zu: %lld", k,
+                     (long long)train->micro_tokens);
+        cr_expect_eq(train->batch_tokens % cases[k].micro, 0);
+        if (cases[k].step > 0)
+            cr_expect_eq(train->batch_tokens, cases[k].step);
+        const skn_reason_t *reason =
+            skn_reasons_find(&run.plan.reasons, "train.micro_tokens");
+        cr_assert(reason);
+        cr_expect(strstr(skn_reason_why(reason), cases[k].why), "case %zu: %s",
+                  k, skn_reason_why(reason));
+        skn_model_run_close(&run);
+    }
+}
+
+Test(plan_decoder, inner_is_never_more_than_a_layer_may_have)
+{
+    skn_model_run_t run = open_run(NULL, 0);
+    skn_model_t model = *run.plan.model;
+    model.decoder.width = 32768;
+    model.decoder.inner = SKN_AUTO;
+    skn_plan_auto_decoder(&run.plan, &model);
+    cr_expect_eq(model.decoder.inner, SKN_HIDDEN_MAX);
     skn_model_run_close(&run);
 }
 

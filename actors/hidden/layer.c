@@ -283,8 +283,15 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     skn_status_t status = SKN_OK;
     assert(flight->phase == SKN_FLIGHT_ABOVE);
     flight->phase = SKN_FLIGHT_BACK;
-    if (layer->work->landed)
-        status = layer->work->landed(actor, layer, flight, error);
+    if (layer->landed < layer->turns.updates) /* the rows came first there */
+        layer->landed = layer->turns.updates;
+    while (status == SKN_OK &&
+           (flight = flight_of(layer, layer->landed))->batch == layer->landed &&
+           flight->phase == SKN_FLIGHT_BACK) {
+        layer->landed++;
+        if (layer->work->landed)
+            status = layer->work->landed(actor, layer, flight, error);
+    }
     return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
                             : status;
 }

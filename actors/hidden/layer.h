@@ -55,8 +55,8 @@ typedef struct skn_layer_work {
     /* Computes the sums before ReLU, [rows][columns], from layer->rows. */
     void (*forward)(skn_layer_t *layer, const skn_layer_flight_t *flight,
                     float *sum);
-    /* Called when flight->gradient is here; layer->rows may be away. NULL:
-     * nothing to do. */
+    /* Called when flight->gradient is here, in the order of batches;
+     * layer->rows may be away. NULL: nothing to do. */
     skn_status_t (*landed)(skn_actor_t *actor, skn_layer_t *layer,
                            const skn_layer_flight_t *flight,
                            skn_error_t *error);
@@ -86,6 +86,7 @@ struct skn_layer {
      * message waits or because there is no room for another batch; 0: at once,
      * by work->gradient. Set by the kind. */
     uint32_t pieces;
+    uint64_t landed;   /* the next batch for work->landed */
     const void **held; /* of all flights */
     size_t held_max;   /* parts of a gather from above */
     skn_layer_flight_t flight[SKN_ISSUED_MAX + 1];

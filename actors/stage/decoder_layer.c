@@ -160,6 +160,16 @@ skn_decoder_scratch_bytes(const skn_decoder_t *decoder, size_t tokens)
     return bytes;
 }
 
+skn_decoder_floats_t
+skn_decoder_floats(const skn_decoder_t *decoder, size_t layers, size_t tokens,
+                   bool recompute)
+{
+    size_t x = skn_array_floats(tokens * decoder->shape.width);
+    size_t kept = skn_decoder_kept_floats(decoder, tokens);
+    return recompute ? (skn_decoder_floats_t){ (layers - 1) * x, kept + x }
+                     : (skn_decoder_floats_t){ layers * kept, 0 };
+}
+
 /* --- parts of both passes ------------------------------------------------- */
 
 static skn_matrix_t
@@ -310,14 +320,19 @@ attention_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
     multiply(decoder, &out, scratch->room);
 }
 
-/* Fills gates and product from the norm in NARROW. */
+/* Fills gates and product from the norm of x'. */
 static void
 gates_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
-              skn_decoder_kept_t *kept, const scratch_t *scratch)
+              skn_decoder_kept_t *kept, const float *x,
+              const scratch_t *scratch)
 {
     const skn_kernels_t *kernels = decoder->kernels;
     size_t inner = decoder->shape.inner;
     size_t stride = skn_kept_rows_stride(&kept->gates);
+    skn_norm_t norm =
+        norm_of_tensor(decoder, weights, SKN_DECODER_MIDDLE_GAIN, scratch);
+    skn_norm_forward(kernels, &kept->middle, &norm, x, scratch->part[NARROW],
+                     scratch->stride);
     float *gates = skn_kept_rows_fresh(&kept->gates, 0, scratch->part[WIDE]);
     const product_t product = {
         .m = kept->tokens,
@@ -341,14 +356,10 @@ gates_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
 /* x += (silu(gate) * up) Wdown. */
 static void
 inner_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
-              skn_decoder_kept_t *kept, float *x, const scratch_t *scratch)
+              const skn_decoder_kept_t *kept, float *x,
+              const scratch_t *scratch)
 {
     size_t width = decoder->shape.width;
-    skn_norm_t norm =
-        norm_of_tensor(decoder, weights, SKN_DECODER_MIDDLE_GAIN, scratch);
-    skn_norm_forward(decoder->kernels, &kept->middle, &norm, x,
-                     scratch->part[NARROW], scratch->stride);
-    gates_forward(decoder, weights, kept, scratch);
     const product_t down = { .m = kept->tokens,
                              .n = width,
                              .k = decoder->shape.inner,
@@ -361,12 +372,22 @@ inner_forward(const skn_decoder_t *decoder, const skn_matrix_t *weights,
 }
 
 void
+skn_decoder_layer_recompute(const skn_decoder_t *decoder,
+                            const skn_matrix_t *weights,
+                            skn_decoder_kept_t *kept, float *x, void *memory)
+{
+    scratch_t scratch = scratch_of(decoder, kept->tokens, memory);
+    attention_forward(decoder, weights, kept, x, &scratch);
+    gates_forward(decoder, weights, kept, x, &scratch);
+}
+
+void
 skn_decoder_layer_forward(const skn_decoder_t *decoder,
                           const skn_matrix_t *weights, skn_decoder_kept_t *kept,
                           float *x, void *memory)
 {
     scratch_t scratch = scratch_of(decoder, kept->tokens, memory);
-    attention_forward(decoder, weights, kept, x, &scratch);
+    skn_decoder_layer_recompute(decoder, weights, kept, x, memory);
     inner_forward(decoder, weights, kept, x, &scratch);
 }
 

@@ -78,11 +78,29 @@ void skn_decoder_kept_continue(skn_decoder_kept_t *kept,
  * `tokens` tokens. Nothing in it lasts from one call to the next. */
 size_t skn_decoder_scratch_bytes(const skn_decoder_t *decoder, size_t tokens);
 
+/* Floats that `layers` consecutive layers keep of each micro-batch in flight,
+ * without the norm behind the last layer, and once for all micro-batches. If
+ * they are recomputed, a micro-batch keeps only what goes into each layer but
+ * the first, whose input the caller has; and all share the arrays of one layer
+ * and one x. */
+typedef struct skn_decoder_floats {
+    size_t flight, shared;
+} skn_decoder_floats_t;
+skn_decoder_floats_t skn_decoder_floats(const skn_decoder_t *decoder,
+                                        size_t layers, size_t tokens,
+                                        bool recompute);
+
 /* Replaces x by y. */
 void skn_decoder_layer_forward(const skn_decoder_t *decoder,
                                const skn_matrix_t *weights,
                                skn_decoder_kept_t *kept, float *x,
                                void *scratch);
+/* Fills `kept` as the forward pass over the same x did, with the same bits, but
+ * replaces x by x': for B, which does not need y. */
+void skn_decoder_layer_recompute(const skn_decoder_t *decoder,
+                                 const skn_matrix_t *weights,
+                                 skn_decoder_kept_t *kept, float *x,
+                                 void *scratch);
 /* B: replaces the gradient by y, in dx [tokens][width], by that by x. */
 void skn_decoder_layer_backward(const skn_decoder_t *decoder,
                                 const skn_matrix_t *weights,

@@ -11,6 +11,11 @@
  * Bhatele 2022 (AxoNN, arXiv 2110.13005). W runs in the order of batches: its
  * sums have the same bits whatever order messages arrive in.
  *
+ * With `recompute`, a batch in flight keeps only what goes into each layer
+ * (Chen et al. 2016, arXiv 1604.06174). Before B of a layer the rest is made
+ * again, in memory that all batches and layers share, and W follows at once:
+ * later it would need memory of its own.
+ *
  * This file owns: what the layers keep of the batches in flight. Not here: the
  * batches and their turns (actors/hidden/layer.c), arithmetic
  * (decoder_layer.c), the update rule (actors/rows/updater.c).
@@ -26,9 +31,10 @@
 #include "actors/protocol/workspace.h"
 #include "actors/stage/decoder_layer.h"
 
-/* The memory of one batch in flight, by layer. */
+/* What one batch in flight keeps. */
 typedef struct stage_kept {
-    float *memory;
+    float *memory;              /* of its layers or, if they are recomputed, of
+                                 * their x; then of the norm behind the last */
     skn_decoder_kept_t *layers; /* [layers] */
     skn_norm_kept_t final;
 } stage_kept_t;
@@ -39,11 +45,14 @@ typedef struct stage {
     float *angles;
     uint32_t layers;   /* of this stage */
     bool is_last;      /* the norm behind the last layer is here */
+    uint32_t parts;    /* of W of a layer */
     size_t layer_rows; /* of the weights */
     skn_slices_t below;
     skn_slicing_t slicing; /* of the layer below */
     float *inputs;         /* [flights][batch_rows][below.stride] */
     stage_kept_t *kept;    /* [window_count] */
+    bool recompute;
+    float *shared; /* recompute: one layer's arrays and x, of any batch */
     void *scratch;
     skn_gradient_t *sum; /* of the step, from its first W on */
 } stage_t;
@@ -61,33 +70,127 @@ weights_of(const stage_t *stage, uint32_t layer)
     return skn_rows_matrix_from(stage->layer.rows, layer * stage->layer_rows);
 }
 
+static skn_decoder_floats_t
+floats_of(const stage_t *stage)
+{
+    return skn_decoder_floats(&stage->decoder, stage->layers,
+                              stage->below.rows_max, stage->recompute);
+}
+
+/* Copies the stage's input of a batch to x. */
+static void
+copy_input(const stage_t *stage, const skn_layer_flight_t *flight, float *x)
+{
+    const float *input = skn_layer_input(&stage->below, stage->inputs, flight);
+    size_t width = stage->decoder.shape.width;
+    for (uint32_t i = 0; i < flight->rows; i++)
+        memcpy(x + i * width, input + i * stage->below.stride,
+               width * sizeof(float));
+}
+
+/* Where a batch keeps the x that goes into a layer other than the first:
+ * recompute. */
+static float *
+input_of(const stage_t *stage, const stage_kept_t *kept, uint32_t layer)
+{
+    size_t floats = floats_of(stage).flight / (stage->layers - 1);
+    return kept->memory + (layer - 1) * floats;
+}
+
+static size_t
+x_bytes(const stage_t *stage, const skn_layer_flight_t *flight)
+{
+    return flight->rows * sizeof(float) * stage->decoder.shape.width;
+}
+
 static void
 stage_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *x)
 {
     const stage_t *stage = (const stage_t *)layer;
     const skn_decoder_shape_t *shape = &stage->decoder.shape;
     stage_kept_t *kept = kept_of(stage, flight);
-    const float *input = skn_layer_input(&stage->below, stage->inputs, flight);
-    size_t width = shape->width, sequences = flight->rows / shape->context;
-    size_t floats =
-        skn_decoder_kept_floats(&stage->decoder, stage->below.rows_max);
-    for (uint32_t i = 0; i < flight->rows; i++)
-        memcpy(x + i * width, input + i * stage->below.stride,
-               width * sizeof(float));
+    size_t sequences = flight->rows / shape->context;
+    size_t floats = floats_of(stage).flight;
+    copy_input(stage, flight, x);
     for (uint32_t k = 0; k < stage->layers; k++) {
         const skn_matrix_t weights = weights_of(stage, k);
+        float *memory = stage->recompute
+                            ? stage->shared
+                            : kept->memory + k * (floats / stage->layers);
+        if (stage->recompute && k > 0)
+            memcpy(input_of(stage, kept, k), x, x_bytes(stage, flight));
         skn_decoder_kept_init(&stage->decoder, &kept->layers[k], sequences,
-                              shape->context, kept->memory + k * floats);
+                              shape->context, memory);
         skn_decoder_layer_forward(&stage->decoder, &weights, &kept->layers[k],
                                   x, stage->scratch);
     }
     if (!stage->is_last)
         return;
     const skn_matrix_t gain = weights_of(stage, stage->layers);
-    (void)skn_norm_kept_init(&kept->final, flight->rows, width,
-                             kept->memory + stage->layers * floats);
+    (void)skn_norm_kept_init(&kept->final, flight->rows, shape->width,
+                             kept->memory + floats);
     skn_decoder_final_forward(&stage->decoder, &gain, &kept->final, x,
                               stage->scratch);
+}
+
+/* --- W -------------------------------------------------------------------- */
+
+/* Makes the message that the gradients of a step are added up in. */
+static skn_status_t
+begin_sum(skn_actor_t *actor, stage_t *stage, skn_error_t *error)
+{
+    size_t rows = stage->layers * stage->layer_rows + stage->is_last;
+    const size_t counts[] = { rows, rows * stage->decoder.shape.width };
+    stage->sum = skn_actor_message(actor, &skn_gradient_schema, counts, error);
+    if (!stage->sum)
+        return error->status;
+    for (uint32_t row = 0; row < rows; row++)
+        stage->sum->unit.at[row] = row;
+    memset(stage->sum->value.at, 0, counts[1] * sizeof(float));
+    return SKN_OK;
+}
+
+/* Computes part `part` of what layer `number` of the stage adds to the sum;
+ * number == layers: the norm behind the last one. */
+static skn_status_t
+add_part(skn_actor_t *actor, stage_t *stage, const stage_kept_t *kept,
+         uint32_t number, uint32_t part, skn_error_t *error)
+{
+    if (!stage->sum && begin_sum(actor, stage, error) != SKN_OK)
+        return error->status;
+    float *gradient = stage->sum->value.at +
+                      number * stage->layer_rows * stage->decoder.shape.width;
+    if (number == stage->layers)
+        skn_decoder_final_weights(&stage->decoder, &kept->final, gradient);
+    else
+        skn_decoder_layer_weights(&stage->decoder, &kept->layers[number], part,
+                                  gradient, stage->scratch);
+    return SKN_OK;
+}
+
+static skn_status_t
+stage_piece(skn_actor_t *actor, skn_layer_t *layer,
+            const skn_layer_flight_t *flight, uint32_t piece,
+            skn_error_t *error)
+{
+    stage_t *stage = (stage_t *)layer;
+    return add_part(actor, stage, kept_of(stage, flight), piece / stage->parts,
+                    piece % stage->parts, error);
+}
+
+/* The last batch of a step sends the sum over all of them; the others an empty
+ * gradient, so that they count as applied. */
+static skn_gradient_t *
+stage_gradient(skn_actor_t *actor, skn_layer_t *layer,
+               const skn_layer_flight_t *flight, skn_error_t *error)
+{
+    static const size_t none[] = { 0, 0 };
+    stage_t *stage = (stage_t *)layer;
+    skn_gradient_t *sum = stage->sum;
+    if (!skn_turns_ends_step(&layer->turns, flight->batch))
+        return skn_actor_message(actor, &skn_gradient_schema, none, error);
+    stage->sum = NULL;
+    return sum;
 }
 
 /* --- B -------------------------------------------------------------------- */
@@ -117,83 +220,64 @@ send_down(skn_actor_t *actor, const stage_t *stage,
     return skn_actor_post(actor, down, error);
 }
 
+/* Makes again what a layer of the batch kept in its forward pass. */
+static void
+recompute(const stage_t *stage, const skn_layer_flight_t *flight,
+          stage_kept_t *kept, uint32_t number)
+{
+    const skn_matrix_t weights = weights_of(stage, number);
+    skn_decoder_kept_t *layer = &kept->layers[number];
+    float *x = stage->shared + floats_of(stage).shared -
+               skn_array_floats((size_t)stage->below.rows_max *
+                                stage->decoder.shape.width);
+    if (number == 0)
+        copy_input(stage, flight, x);
+    else
+        memcpy(x, input_of(stage, kept, number), x_bytes(stage, flight));
+    skn_decoder_kept_init(&stage->decoder, layer, layer->sequences,
+                          layer->length, stage->shared);
+    skn_decoder_layer_recompute(&stage->decoder, &weights, layer, x,
+                                stage->scratch);
+}
+
+/* B of layer `number`; number == layers: of the norm behind the last one. */
+static void
+layer_backward(const stage_t *stage, const skn_layer_flight_t *flight,
+               uint32_t number)
+{
+    stage_kept_t *kept = kept_of(stage, flight);
+    const skn_matrix_t weights = weights_of(stage, number);
+    if (number == stage->layers) {
+        skn_decoder_final_backward(&stage->decoder, &weights, &kept->final,
+                                   flight->gradient, stage->scratch);
+        return;
+    }
+    if (stage->recompute)
+        recompute(stage, flight, kept, number);
+    skn_decoder_layer_backward(&stage->decoder, &weights, &kept->layers[number],
+                               flight->gradient, stage->scratch);
+}
+
 static skn_status_t
 stage_landed(skn_actor_t *actor, skn_layer_t *layer,
              const skn_layer_flight_t *flight, skn_error_t *error)
 {
     stage_t *stage = (stage_t *)layer;
-    stage_kept_t *kept = kept_of(stage, flight);
-    float *dx = flight->gradient;
     skn_status_t status = SKN_OK;
     /* A step's rows stay until its last W. */
     assert(layer->rows);
-    if (stage->is_last) {
-        const skn_matrix_t gain = weights_of(stage, stage->layers);
-        skn_decoder_final_backward(&stage->decoder, &gain, &kept->final, dx,
-                                   stage->scratch);
-    }
-    for (uint32_t k = stage->layers; k-- > 0;) {
-        const skn_matrix_t weights = weights_of(stage, k);
-        skn_decoder_layer_backward(&stage->decoder, &weights, &kept->layers[k],
-                                   dx, stage->scratch);
+    for (uint32_t k = stage->layers + stage->is_last; k-- > 0;) {
+        layer_backward(stage, flight, k);
+        uint32_t parts = k == stage->layers ? 1 : stage->parts;
+        for (uint32_t part = 0; part < parts && stage->recompute; part++)
+            if (status == SKN_OK)
+                status = add_part(actor, stage, kept_of(stage, flight), k, part,
+                                  error);
     }
     for (uint32_t k = 0; k < stage->slicing.slices && status == SKN_OK; k++)
         status = send_down(actor, stage, flight, stage->slicing.first[k],
                            stage->slicing.first[k + 1], error);
     return status;
-}
-
-/* --- W -------------------------------------------------------------------- */
-
-/* Makes the message that the gradients of a step are added up in. */
-static skn_status_t
-begin_sum(skn_actor_t *actor, stage_t *stage, skn_error_t *error)
-{
-    size_t rows = stage->layers * stage->layer_rows + stage->is_last;
-    const size_t counts[] = { rows, rows * stage->decoder.shape.width };
-    stage->sum = skn_actor_message(actor, &skn_gradient_schema, counts, error);
-    if (!stage->sum)
-        return error->status;
-    for (uint32_t row = 0; row < rows; row++)
-        stage->sum->unit.at[row] = row;
-    memset(stage->sum->value.at, 0, counts[1] * sizeof(float));
-    return SKN_OK;
-}
-
-static skn_status_t
-stage_piece(skn_actor_t *actor, skn_layer_t *layer,
-            const skn_layer_flight_t *flight, uint32_t piece,
-            skn_error_t *error)
-{
-    stage_t *stage = (stage_t *)layer;
-    const stage_kept_t *kept = kept_of(stage, flight);
-    uint32_t parts = (layer->pieces - stage->is_last) / stage->layers;
-    uint32_t number = piece / parts;
-    if (!stage->sum && begin_sum(actor, stage, error) != SKN_OK)
-        return error->status;
-    float *gradient = stage->sum->value.at +
-                      number * stage->layer_rows * stage->decoder.shape.width;
-    if (number == stage->layers)
-        skn_decoder_final_weights(&stage->decoder, &kept->final, gradient);
-    else
-        skn_decoder_layer_weights(&stage->decoder, &kept->layers[number],
-                                  piece % parts, gradient, stage->scratch);
-    return SKN_OK;
-}
-
-/* The last batch of a step sends the sum over all of them; the others an empty
- * gradient, so that they count as applied. */
-static skn_gradient_t *
-stage_gradient(skn_actor_t *actor, skn_layer_t *layer,
-               const skn_layer_flight_t *flight, skn_error_t *error)
-{
-    static const size_t none[] = { 0, 0 };
-    stage_t *stage = (stage_t *)layer;
-    skn_gradient_t *sum = stage->sum;
-    if (!skn_turns_ends_step(&layer->turns, flight->batch))
-        return skn_actor_message(actor, &skn_gradient_schema, none, error);
-    stage->sum = NULL;
-    return sum;
 }
 
 static skn_status_t
@@ -261,6 +345,7 @@ open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
     stage->layer_rows = skn_decoder_layer_rows(&shape);
     stage->layers = option_u32(actor, "stage_layers");
     stage->is_last = skn_actor_option_bool(actor, "last");
+    stage->recompute = skn_actor_option_bool(actor, "recompute");
     stage->below = (skn_slices_t){
         .name = skn_actor_name(actor),
         .rows_max = option_u32(actor, "batch_rows"),
@@ -275,21 +360,21 @@ open_memory(stage_t *stage, skn_error_t *error)
 {
     const skn_decoder_shape_t *shape = &stage->decoder.shape;
     size_t tokens = stage->below.rows_max;
-    size_t floats =
-        stage->layers * skn_decoder_kept_floats(&stage->decoder, tokens) +
-        skn_norm_kept_floats(tokens, shape->width);
+    skn_decoder_floats_t floats = floats_of(stage);
+    size_t flight = floats.flight + skn_norm_kept_floats(tokens, shape->width);
     uint32_t count = stage->layer.window_count;
     stage->inputs = skn_floats_new(
         stage->layer.flight_count * tokens * stage->below.stride, error);
     stage->scratch = skn_floats_new(
         skn_decoder_scratch_bytes(&stage->decoder, tokens) / sizeof(float) + 1,
         error);
+    stage->shared = skn_floats_new(floats.shared, error);
     stage->kept = calloc(count, sizeof(*stage->kept));
-    if (!stage->inputs || !stage->scratch || !stage->kept)
+    if (!stage->inputs || !stage->scratch || !stage->shared || !stage->kept)
         return skn_fail(error, SKN_NO_MEMORY,
                         "no memory for a batch of %zu tokens", tokens);
     for (uint32_t k = 0; k < count; k++) {
-        stage->kept[k].memory = skn_floats_new(floats, error);
+        stage->kept[k].memory = skn_floats_new(flight, error);
         stage->kept[k].layers =
             calloc(stage->layers, sizeof(*stage->kept[k].layers));
         if (!stage->kept[k].memory || !stage->kept[k].layers)
@@ -317,9 +402,9 @@ stage_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     stage->layer.hidden.is_linear = true;
-    stage->layer.pieces =
-        stage->layers * skn_decoder_parts(shape, stage->below.rows_max) +
-        stage->is_last;
+    stage->parts = skn_decoder_parts(shape, stage->below.rows_max);
+    if (!stage->recompute)
+        stage->layer.pieces = stage->layers * stage->parts + stage->is_last;
     status = skn_slicing_make(&stage->slicing, shape->width,
                               option_u32(actor, "slices"),
                               skn_actor_option_text(actor, "slice_weights"),
@@ -338,6 +423,7 @@ stage_close(skn_actor_t *actor, void *state)
     }
     free(stage->kept);
     free(stage->inputs);
+    free(stage->shared);
     free(stage->scratch);
     free(stage->angles);
     skn_message_drop(stage->sum);
@@ -352,6 +438,8 @@ static const skn_option_t options[] = {
       "layers of this stage" },
     { "last", SKN_OPTION_BOOL, "false", 0, 0, NULL,
       "the norm after the decoder's last layer is here" },
+    { "recompute", SKN_OPTION_BOOL, "false", 0, 0, NULL,
+      "keep only what goes into each layer, and make the rest again" },
     { "width", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,
       "width of the residual stream" },
     { "heads", SKN_OPTION_INT, NULL, 1, SKN_HIDDEN_MAX, NULL,

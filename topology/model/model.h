@@ -58,6 +58,9 @@ typedef enum skn_optimizer_kind {
 typedef enum skn_offload_choice {
     SKN_OFFLOADS(SKN_CHOICE_ENUM)
 } skn_offload_choice_t;
+typedef enum skn_recompute {
+    SKN_RECOMPUTES(SKN_CHOICE_ENUM)
+} skn_recompute_t;
 typedef enum skn_schedule_kind {
     SKN_SCHEDULES(SKN_CHOICE_ENUM)
 } skn_schedule_kind_t;

@@ -36,6 +36,7 @@ static const owner_t owners[] = {
     { "train", "micro_tokens", SKN_MODEL_DECODER },
     { "train", "steps", SKN_MODEL_DECODER },
     { "train", "clip_norm", SKN_MODEL_DECODER },
+    { "train", "recompute", SKN_MODEL_DECODER },
     { "train.evaluate", "every_steps", SKN_MODEL_DECODER },
 };
 /* clang-format on */

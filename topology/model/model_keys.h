@@ -48,6 +48,8 @@
     C(OFFLOAD_AUTO, auto)                                                      \
     C(OFFLOAD_NONE, none)                                                      \
     C(OFFLOAD_FILE, file)
+#define SKN_RECOMPUTES(C)                                                      \
+    C(RECOMPUTE_AUTO, auto) C(RECOMPUTE_NONE, none) C(RECOMPUTE_LAYER, layer)
 #define SKN_SCHEDULES(C) C(SCHEDULE_AUTO, auto) SKN_SCHEDULE_NAMES(C)
 /* After AUTO, the order is that of actors/runtime/wiring.h. */
 #define SKN_LINK_CODINGS(C)                                                    \
@@ -264,6 +266,12 @@
       "auto",                                                                  \
       "decoder: greatest norm of a step's gradient over all layers; a "        \
       "greater one is scaled down to it; 0: no limit; auto: 1")                \
+    O(skn_model_train_t, skn_recompute_t, recompute, "recompute", CHOICE,      \
+      "auto", 0, 0, SKN_CHOICES(SKN_RECOMPUTES),                               \
+      "decoder: what the backward pass computes again: nothing (none), or "    \
+      "what a layer made of its input (layer), which takes a third more "      \
+      "work and less memory and gives the same bits; auto: layer where the "   \
+      "run needs more memory than there is")                                   \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, epochs, "epochs", "auto", "",  \
                  SKN_SETTING_EPOCHS)                                           \
     SKN_KEY(O, skn_model_train_t, int64_t, max_batches, "max_batches", "0",    \

@@ -353,6 +353,7 @@ print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 {
     const skn_pipeline_t *pipeline = &cost->pipeline;
     uint32_t stages = shards_of(&plan->model->layers[SKN_DECODER_LAYER]);
+    uint64_t kept = 0;
     char bytes[32];
     (void)fprintf(file, "# decoder: %u stage%s of ", stages,
                   stages == 1 ? "" : "s");
@@ -362,6 +363,12 @@ print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
                   "flight\n",
                   plan->accumulate, plan->accumulate == 1 ? "" : "es",
                   (long long)plan->model->train.batch_rows, plan->flights);
+    for (uint32_t n = 0; n == 0 || n < plan->node_count; n++)
+        kept += skn_plan_stages_bytes(plan, n);
+    (void)fprintf(
+        file, "# %s of memory for them in the stages; recompute: %s\n",
+        size_text((double)kept, bytes),
+        plan->model->train.recompute == SKN_RECOMPUTE_LAYER ? "layer" : "none");
     if (pipeline->crossings > 0)
         (void)skn_text_print(
             file,

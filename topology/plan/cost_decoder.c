@@ -33,6 +33,20 @@ pace_of_weights(const skn_plan_t *plan, double weights, double tokens)
     };
 }
 
+/* Recomputing repeats the forward pass but for its last product; and W follows
+ * B of each layer, so that the neighbours wait for it, too. */
+static void
+add_recompute(const skn_plan_t *plan, double weights, double tokens,
+              pace_t *pace)
+{
+    const skn_model_decoder_t *decoder = &plan->model->decoder;
+    double width = (double)decoder->width, w = 2 * weights * tokens;
+    double again = weights - width * (double)decoder->inner;
+    pace->awaited +=
+        2 * tokens * (again + (double)plan->model->data.context * width) + w;
+    pace->rest -= w;
+}
+
 static pace_t
 pace_of(const skn_plan_t *plan, size_t layer)
 {
@@ -46,6 +60,8 @@ pace_of(const skn_plan_t *plan, size_t layer)
         /* Two products of queries with half of the keys and values forwards,
          * and four backwards. */
         pace.awaited += 6 * tokens * (double)model->data.context * width;
+        if (model->train.recompute == SKN_RECOMPUTE_LAYER)
+            add_recompute(plan, weights, tokens, &pace);
     } else if (layer == 0) { /* rows are copied and added */
         pace.awaited = 2 * tokens;
         pace.rest = 2 * tokens +

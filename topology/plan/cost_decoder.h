@@ -3,7 +3,8 @@
  *
  * f, b and w are the seconds of a stage for a micro-batch: its layers forwards,
  * the gradient of its input, and that of its weights. Neighbours wait for f and
- * b; w fills what would be idle. With S stages, X of which send to another
+ * b; w fills what would be idle (with train.recompute: layer, they wait for it,
+ * too, and for f once more). With S stages, X of which send to another
  * node, and L seconds for a message between nodes,
  *
  *     c = S + 2 ceil(2 X L / (f + b))

@@ -96,7 +96,7 @@ skn_status_t skn_plan_make(skn_plan_t *plan, skn_model_t *model,
                            uint32_t unit_count, skn_error_t *error);
 
 /* Does the same where this process may use `memory_bytes`. Only the place of
- * adam's moments depends on that. */
+ * adam's moments depends on that, and whether a decoder recomputes. */
 skn_status_t skn_plan_make_within(skn_plan_t *plan, skn_model_t *model,
                                   uint32_t unit_count, uint64_t memory_bytes,
                                   skn_error_t *error);

@@ -280,14 +280,30 @@ skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer)
                : width * plan->data.labels;
 }
 
+/* Sizes of scratch are those of the plain kernels: every node makes the same
+ * plan. */
 uint64_t
-skn_plan_stage_bytes(const skn_plan_t *plan, uint64_t layers)
+skn_plan_stages_bytes(const skn_plan_t *plan, uint32_t node)
 {
+    const skn_model_train_t *train = &plan->model->train;
+    size_t tokens = (size_t)train->batch_rows;
     const skn_decoder_t decoder = {
         .shape = skn_model_shape(plan->model),
-        .half = plan->model->train.precision == SKN_PRECISION_BF16,
+        .kernels = skn_kernels_named("scalar"),
+        .half = train->precision == SKN_PRECISION_BF16,
     };
-    return plan->flights * layers * sizeof(float) *
-           skn_decoder_kept_floats(&decoder,
-                                   (size_t)plan->model->train.batch_rows);
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < (uint32_t)plan->model->decoder.stages; s++) {
+        if (plan->node_count > 0 &&
+            skn_plan_seat(plan, SKN_DECODER_LAYER, s).node != node)
+            continue;
+        uint32_t layers = plan->stage_first[s + 1] - plan->stage_first[s];
+        skn_decoder_floats_t floats = skn_decoder_floats(
+            &decoder, layers, tokens, train->recompute == SKN_RECOMPUTE_LAYER);
+        size_t flight =
+            floats.flight + skn_norm_kept_floats(tokens, decoder.shape.width);
+        bytes += (plan->flights * flight + floats.shared) * sizeof(float) +
+                 skn_decoder_scratch_bytes(&decoder, tokens);
+    }
+    return bytes;
 }

@@ -74,9 +74,9 @@ void skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model);
 void skn_plan_deal_stages(skn_plan_t *plan);
 /* Weights of a layer of a decoder. */
 uint64_t skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer);
-/* Bytes that a stage of `layers` layers keeps of the micro-batches in
- * flight. */
-uint64_t skn_plan_stage_bytes(const skn_plan_t *plan, uint64_t layers);
+/* Bytes that the stages on a node (0 in one process) keep of the micro-batches
+ * in flight, and compute them in. */
+uint64_t skn_plan_stages_bytes(const skn_plan_t *plan, uint32_t node);
 
 /* The node and core of a shard, its updater and its table builder. */
 typedef struct skn_plan_seat {

@@ -390,6 +390,8 @@ add_stage(wire_t *wire, uint32_t stage)
                    skn_plan_seat(plan, SKN_DECODER_LAYER, stage), 0);
     skn_wire_int(wire, "decoder_layers", shape.layers);
     skn_wire_int(wire, "stage_layers", end - first);
+    if (wire->model->train.recompute == SKN_RECOMPUTE_LAYER)
+        skn_wire_text(wire, "recompute", "true");
     skn_wire_text(wire, "last", is_last ? "true" : "false");
     skn_wire_int(wire, "width", shape.width);
     skn_wire_int(wire, "heads", shape.heads);

@@ -202,23 +202,40 @@ deal_units(skn_plan_t *plan, uint32_t unit_count)
         plan->units = (uint32_t)cores->limit;
 }
 
-/* Results do not depend on offload, so this machine's memory may decide; with
- * several nodes, the memory that the file allows them. */
-static void
-resolve_offload(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
+/* This machine's memory; with several nodes, the memory that the file allows
+ * them. */
+static bool
+has_room(skn_plan_t *plan, uint64_t memory_bytes)
 {
-    skn_model_optimizer_t *optimizer = &model->train.optimizer;
     skn_plan_estimate(plan);
-    if (optimizer->kind != SKN_OPTIMIZER_ADAM ||
-        optimizer->offload != SKN_OFFLOAD_AUTO)
-        return;
-    bool has_room = plan->node_count > 0 || plan->memory_bytes <= memory_bytes;
-    has_room = has_room && skn_plan_check_memory(plan, NULL) == SKN_OK;
-    optimizer->offload = has_room ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
-    skn_reasons_add(&plan->reasons, "train.optimizer.offload",
-                    has_room ? "moments fit into memory"
+    return (plan->node_count > 0 || plan->memory_bytes <= memory_bytes) &&
+           skn_plan_check_memory(plan, NULL) == SKN_OK;
+}
+
+/* Results do not depend on where moments are, or on what is computed twice, so
+ * memory may decide. Moments go first: that takes less time. */
+static void
+resolve_memory(skn_plan_t *plan, skn_model_t *model, uint64_t memory_bytes)
+{
+    skn_model_train_t *train = &model->train;
+    skn_model_optimizer_t *optimizer = &train->optimizer;
+    bool fits = has_room(plan, memory_bytes);
+    if (optimizer->kind == SKN_OPTIMIZER_ADAM &&
+        optimizer->offload == SKN_OFFLOAD_AUTO) {
+        optimizer->offload = fits ? SKN_OFFLOAD_NONE : SKN_OFFLOAD_FILE;
+        skn_reasons_add(&plan->reasons, "train.optimizer.offload",
+                        fits ? "moments fit into memory"
                              : "moments do not fit into memory");
-    plan->offload_auto = true;
+        plan->offload_auto = true;
+        fits = has_room(plan, memory_bytes);
+    }
+    if (!skn_model_is_decoder(model) || train->recompute != SKN_RECOMPUTE_AUTO)
+        return;
+    train->recompute = fits ? SKN_RECOMPUTE_NONE : SKN_RECOMPUTE_LAYER;
+    skn_reasons_add(&plan->reasons, "train.recompute",
+                    fits ? "what layers keep fits into memory"
+                         : "what layers keep does not fit into memory");
+    skn_plan_deal_stages(plan);
     skn_plan_estimate(plan);
 }
 
@@ -277,7 +294,7 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
         assert(skn_plan_first(plan, k, 0) == 0 &&
                skn_plan_first(plan, k, shards_of(&layers[k])) ==
                    skn_plan_outputs(plan, k));
-    resolve_offload(plan, model, memory_bytes);
+    resolve_memory(plan, model, memory_bytes);
     status = skn_plan_check_nodes(plan, error);
     return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;
 }

@@ -185,9 +185,8 @@ count_active(const skn_plan_t *plan, const skn_model_layer_t *layer,
     *touched = fmin(rows + shared + units * -expm1(-hard / units), units);
 }
 
-/* Memory of `count` layers of a decoder, without the activations that pass
- * between stages: rows, their gradients (of a step, and where they are added
- * up), and what the layers keep of the micro-batches in flight. */
+/* Memory of the weights of `count` layers of a decoder: rows, and their
+ * gradients, of a step and where they are added up. */
 static uint64_t
 stages_bytes(const skn_plan_t *plan, uint64_t count)
 {
@@ -195,8 +194,7 @@ stages_bytes(const skn_plan_t *plan, uint64_t count)
     const skn_decoder_shape_t shape = skn_model_shape(model);
     uint64_t rows = count * skn_decoder_layer_rows(&shape) + 1;
     return rows_bytes(model, SKN_DECODER_LAYER, rows, shape.width) +
-           2 * rows * shape.width * sizeof(float) +
-           skn_plan_stage_bytes(plan, count);
+           2 * rows * shape.width * sizeof(float);
 }
 
 /* Memory of layer `number` for `count` of its units: rows, logits of the
@@ -281,6 +279,8 @@ node_bytes(const skn_plan_t *plan, uint32_t node)
                                     : skn_plan_outputs(plan, k);
         bytes += layer_bytes(plan, k, rows, shards_on(plan, k, node));
     }
+    if (skn_model_is_decoder(plan->model))
+        bytes += skn_plan_stages_bytes(plan, node);
     return bytes + listed_bytes(plan, rows, shards_on(plan, layers - 1, node));
 }
 

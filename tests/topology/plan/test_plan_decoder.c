@@ -180,20 +180,75 @@ Test(plan_decoder, inner_is_never_more_than_a_layer_may_have)
     skn_model_run_close(&run);
 }
 
+/* What a run trained. */
+static void
+sha256_of(const char *const *words, size_t count, char sha256[65])
+{
+    static char event[EVENT_BYTES];
+    train(words, count, "\"done\"", event);
+    const char *at = strstr(event, "weights_sha256\":\"");
+    cr_assert(at, "%s", event);
+    memcpy(sha256, at + strlen("weights_sha256\":\""), 64);
+    sha256[64] = '\0';
+}
+
 Test(plan_decoder, a_run_has_the_same_bits_for_every_number_of_stages)
 {
-    static char event[EVENT_BYTES], sha256[65];
     static const char *const counts[] = { "model.stages=1", "model.stages=2",
                                           "model.stages=3", "model.stages=4" };
-    for (size_t k = 0; k < 4; k++) {
-        train(&counts[k], 1, "\"done\"", event);
-        const char *at = strstr(event, "weights_sha256\":\"");
-        cr_assert(at, "%s", event);
-        at += strlen("weights_sha256\":\"");
-        if (k == 0)
-            memcpy(sha256, at, 64);
-        cr_expect_eq(strncmp(at, sha256, 64), 0, "%s: %s", counts[k], event);
+    char want[65], got[65];
+    sha256_of(&counts[0], 1, want);
+    for (size_t k = 1; k < 4; k++) {
+        sha256_of(&counts[k], 1, got);
+        cr_expect_str_eq(got, want, "%s", counts[k]);
     }
+}
+
+Test(plan_decoder, what_is_recomputed_has_the_same_bits)
+{
+    static const char *const none[] = { "train.recompute=none" };
+    static const char *const words[] = { "train.recompute=layer",
+                                         "model.stages=1", "model.stages=3" };
+    char want[65], got[65];
+    sha256_of(none, 1, want);
+    for (size_t k = 1; k < 3; k++) {
+        const char *const both[] = { words[0], words[k] };
+        sha256_of(both, 2, got);
+        cr_expect_str_eq(got, want, "%s", words[k]);
+    }
+}
+
+static skn_plan_t
+plan_with(const char *const *words, size_t count)
+{
+    skn_model_run_t run = open_run(words, count);
+    skn_plan_t plan = run.plan;
+    skn_model_run_close(&run);
+    return plan;
+}
+
+/* Instead of 4 layers' arrays, each at least 17 times as large as x, 3 inputs
+ * are kept, one layer's arrays and one x. */
+Test(plan_decoder, layers_are_recomputed_where_memory_is_short_and_keep_less)
+{
+    static const char *words[] = { "model.stages=1", "train.recompute=none",
+                                   "train.micro_tokens=512", NULL };
+    char memory[48];
+    skn_plan_t all = plan_with(words, 3), few;
+    words[1] = "train.recompute=layer";
+    few = plan_with(words, 3);
+    size_t x = 512 * 32 * sizeof(float);
+    double fell = (double)(all.memory_bytes - few.memory_bytes) / (double)x;
+    cr_expect(fell > 3 * 17 - 4 && fell < 3 * 24 - 4, "%g", fell);
+    words[1] = "train.recompute=auto";
+    (void)snprintf(memory, sizeof(memory), "resources.memory=%llu",
+                   (unsigned long long)all.memory_bytes);
+    words[3] = memory;
+    cr_expect_eq(plan_with(words, 4).memory_bytes, all.memory_bytes);
+    words[1] = "train.optimizer.offload=none";
+    (void)snprintf(memory, sizeof(memory), "resources.memory=%llu",
+                   (unsigned long long)all.memory_bytes - 1);
+    cr_expect_eq(plan_with(words, 4).memory_bytes, few.memory_bytes);
 }
 
 /* With such a rate the first step makes weights whose products overflow. */

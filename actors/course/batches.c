@@ -249,8 +249,9 @@ count_epoch(skn_batches_t *batches, uint32_t accumulate, skn_error_t *error)
                        batches->batch_rows);
     else
         (void)skn_fail(error, SKN_BAD_DATA,
-                       "an epoch has %llu batches, fewer than the %u of a step",
-                       (unsigned long long)made, accumulate);
+                       "an epoch has %llu batch%s, fewer than the %u of a step",
+                       (unsigned long long)made, made == 1 ? "" : "es",
+                       accumulate);
     return skn_fail_hint(error, SKN_BAD_DATA,
                          "give more data, or make batches or steps smaller");
 }

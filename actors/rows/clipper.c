@@ -23,6 +23,7 @@
 typedef struct clipper {
     double max_norm;
     uint32_t skipped_in_a_row;
+    uint64_t skipped; /* since the start of the process */
 } clipper_t;
 
 static skn_status_t
@@ -30,11 +31,13 @@ skip(skn_actor_t *actor, clipper_t *clipper, const skn_gradient_norm_t *culprit,
      skn_clip_t *clip, skn_error_t *error)
 {
     clip->skip = 1;
+    clipper->skipped++;
     if (++clipper->skipped_in_a_row < SKIPS_MAX)
-        return skn_actor_send_event(actor, error,
-                                    "{\"event\":\"skipped\",\"batch\":%" PRIu64
-                                    ",\"layer\":\"%s\"}",
-                                    clip->batch, culprit->layer);
+        return skn_actor_send_event(
+            actor, error,
+            "{\"event\":\"skipped\",\"batch\":%" PRIu64
+            ",\"layer\":\"%s\",\"skipped\":%" PRIu64 "}",
+            clip->batch, culprit->layer, clipper->skipped);
     skn_status_t status = skn_fail(
         error, SKN_DIVERGED,
         "batch %" PRIu64 ": the gradient of layer '%s' is not finite, for %u "

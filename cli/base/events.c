@@ -65,11 +65,12 @@ print_skipped(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     (void)call;
     (void)run;
-    (void)skn_text_print(stdout,
-                         "batch %6.0f  step left out: the gradient of layer "
-                         "'%s' is not finite\n",
-                         skn_json_number(event, "batch"),
-                         skn_json_word(event, "layer"));
+    (void)skn_text_print(
+        stdout,
+        "batch %6.0f  step left out, %.0f so far: the gradient "
+        "of layer '%s' is not finite\n",
+        skn_json_number(event, "batch"), skn_json_number(event, "skipped"),
+        skn_json_word(event, "layer"));
 }
 
 static void
@@ -359,17 +360,28 @@ print_start_elsewhere(const json_t *event)
 }
 
 static void
+print_text(const json_t *event)
+{
+    double left_out = skn_json_number(event, "files_left_out");
+    (void)skn_text_print(
+        stdout,
+        "data   %.0f training tokens, %.0f held back, %.0f different; %.0f a "
+        "step\n",
+        skn_json_number(event, "train_points"),
+        skn_json_number(event, "validate_points"),
+        skn_json_number(event, "labels"),
+        skn_json_number(event, "step_tokens"));
+    if (left_out > 0)
+        (void)skn_text_print(stdout,
+                             "       %.0f file%s left out: not UTF-8 text\n",
+                             left_out, left_out == 1 ? " was" : "s were");
+}
+
+static void
 print_data(const json_t *event)
 {
     if (json_object_get(event, "step_tokens"))
-        (void)skn_text_print(
-            stdout,
-            "data   %.0f training tokens, %.0f held back, %.0f different; %.0f "
-            "a step\n",
-            skn_json_number(event, "train_points"),
-            skn_json_number(event, "validate_points"),
-            skn_json_number(event, "labels"),
-            skn_json_number(event, "step_tokens"));
+        print_text(event);
     else
         (void)skn_text_print(
             stdout,

@@ -79,10 +79,9 @@ build_there(const skn_cache_places_t *places, skn_cache_temp_t *temp,
     /* Users that may read the source may read its cache; no others. */
     if (status == SKN_OK)
         (void)fchmod(temp->fd, (places->form->mode & 0444) | 0600);
-    bool named = temp->path != NULL;
     if (status == SKN_OK)
         status = skn_cache_temp_keep(temp, error);
-    if (status == SKN_OK && named) {
+    if (status == SKN_OK && !temp->is_anonymous) {
         cache->path = strdup(temp->final);
         if (!cache->path)
             status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory for it",

@@ -85,7 +85,8 @@ void skn_cache_unmap(skn_cache_t *cache);
 /* A new file that will become a cache. */
 typedef struct skn_cache_temp {
     int fd;
-    char *path;        /* NULL: it is anonymous */
+    char *path;        /* NULL: it has no name, or none yet */
+    bool is_anonymous; /* it will never have one */
     const char *final; /* its final path, or the name to report */
     bool unwritable;   /* this place has failed, another may work */
     char shown[SKN_CACHE_SHOWN_BYTES];
@@ -94,7 +95,7 @@ typedef struct skn_cache_temp {
 /* Creates it at place `place`; places->count: anonymous. */
 skn_status_t skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
                                  skn_cache_temp_t *temp, skn_error_t *error);
-/* Syncs and renames. The file stays open. */
+/* Syncs it and gives it its final name. The file stays open. */
 skn_status_t skn_cache_temp_keep(skn_cache_temp_t *temp, skn_error_t *error);
 /* Fills `error`: for errno `why` the file cannot be `verb` (created,
  * written). */

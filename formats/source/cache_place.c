@@ -24,6 +24,10 @@
 /* Bytes of the source's name, in the shared folder: the hash makes it
  * unique. */
 #define STEM_BYTES 100
+/* A dot and the number of a file, in hexadecimal. */
+#define NUMBER_BYTES 17u
+/* Linux lists here what a process has open. */
+#define OPEN_FILES "/proc/self/fd"
 
 static skn_status_t
 no_memory(const char *path, skn_error_t *error)
@@ -162,14 +166,27 @@ temp_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* Opens an anonymous file; if the system cannot, a named one that is
- * unlinked. */
+/* Opens a file without a name. */
+static int
+nameless_open(const char *folder)
+{
+    return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+/* Whether the file system or the kernel has no such files. */
+static bool
+lacks_nameless(int why)
+{
+    return why == EOPNOTSUPP || why == EISDIR || why == EINVAL;
+}
+
+/* The same; if it cannot, a named file that is unlinked. */
 static int
 anonymous_open(const char *folder)
 {
     char path[PATH_MAX];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+    int fd = nameless_open(folder);
+    if (fd >= 0 || !lacks_nameless(errno))
         return fd;
     int bytes = snprintf(path, sizeof(path), "%s/skein.XXXXXX", folder);
     if (bytes < 0 || (size_t)bytes >= sizeof(path)) {
@@ -214,6 +231,7 @@ skn_cache_temp_refuse(skn_cache_temp_t *temp, skn_status_t status,
 static skn_status_t
 temp_open_anonymous(skn_cache_temp_t *temp, skn_error_t *error)
 {
+    temp->is_anonymous = true;
     const char *folder = temp_folder();
     (void)snprintf(temp->shown, sizeof(temp->shown),
                    "a temporary file in %.240s (TMPDIR)",
@@ -224,6 +242,49 @@ temp_open_anonymous(skn_cache_temp_t *temp, skn_error_t *error)
         return SKN_OK;
     return skn_cache_temp_refuse(temp, SKN_CANNOT_CREATE, "created", errno,
                                  error);
+}
+
+/* Opens a file that has no name before it is whole, so that a process that is
+ * killed leaves nothing. */
+static int
+nameless_for(const char *final)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(final, '/');
+    const char *name = slash ? slash + 1 : final;
+    int bytes =
+        snprintf(folder, sizeof(folder), "%.*s",
+                 slash ? (int)(slash - final + 1) : 2, slash ? final : "./");
+    bool fits = bytes > 0 && (size_t)bytes < sizeof(folder) &&
+                strlen(name) + NUMBER_BYTES <= NAME_MAX;
+    if (fits && access(OPEN_FILES, X_OK) == 0)
+        return nameless_open(folder);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+/* Gives it a name that no other file has: its number in the file system. */
+static int
+name_make(skn_cache_temp_t *temp)
+{
+    char own[sizeof(OPEN_FILES) + 16];
+    struct stat facts;
+    if (fstat(temp->fd, &facts) != 0)
+        return -1;
+    if (asprintf(&temp->path, "%s.%jx", temp->final, (uintmax_t)facts.st_ino) <
+        0) {
+        temp->path = NULL;
+        errno = ENOMEM;
+        return -1;
+    }
+    (void)snprintf(own, sizeof(own), OPEN_FILES "/%d", temp->fd);
+    if (linkat(AT_FDCWD, own, AT_FDCWD, temp->path, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    int why = errno;
+    free(temp->path);
+    temp->path = NULL;
+    errno = why;
+    return -1;
 }
 
 skn_status_t
@@ -242,11 +303,14 @@ skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
             : replace_check(temp->final, places->form->magic, error);
     if (status != SKN_OK)
         return status;
-    if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
-        temp->path = NULL;
-        return no_memory(temp->final, error);
+    temp->fd = nameless_for(temp->final);
+    if (temp->fd < 0 && lacks_nameless(errno)) {
+        if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
+            temp->path = NULL;
+            return no_memory(temp->final, error);
+        }
+        temp->fd = mkostemp(temp->path, O_CLOEXEC);
     }
-    temp->fd = mkostemp(temp->path, O_CLOEXEC);
     if (temp->fd >= 0)
         return SKN_OK;
     int why = errno;
@@ -259,9 +323,10 @@ skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
 skn_status_t
 skn_cache_temp_keep(skn_cache_temp_t *temp, skn_error_t *error)
 {
-    if (!temp->path)
+    if (temp->is_anonymous)
         return SKN_OK;
-    if (fsync(temp->fd) != 0 || rename(temp->path, temp->final) != 0)
+    if (fsync(temp->fd) != 0 || (!temp->path && name_make(temp) != 0) ||
+        rename(temp->path, temp->final) != 0)
         return skn_cache_temp_refuse(temp, SKN_STORAGE, "written", errno,
                                      error);
     /* Without this a crash loses the name, which only costs a rebuild: so its

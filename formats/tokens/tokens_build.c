@@ -61,7 +61,7 @@ refuse_empty(const token_writing_t *build, skn_error_t *error)
                           ? "none of the files in it is UTF-8"
                       : build->texts->count == 0 ? "there is no file in it"
                                                  : "it is empty";
-    (void)skn_fail(error, SKN_BAD_DATA, "%s: has no text: %s",
+    (void)skn_fail(error, SKN_BAD_DATA, "%s has no text: %s",
                    skn_stream_name_shown(build->name), why);
     return skn_fail_hint(error, SKN_BAD_DATA,
                          "name a text file, or a folder of them");

@@ -117,6 +117,22 @@ refuses 64 "export of such a model" "skein predict" "$skein" export labels out
 refuses 64 "eval --data of such a model" "data.test" \
     "$skein" eval labels --data m.yaml
 
+# --- text that is not as it should be ---
+mkdir folder
+cp text.txt folder/a.txt 2>/dev/null || cp away.txt folder/a.txt
+printf 'caf\xe9' >folder/latin1.txt
+check "a folder with a file that is not text" "$skein" train m.yaml \
+    -o data.train=folder -o checkpoint.path=from_folder
+cp .check folder.out
+check "which is reported" grep -q "1 file was left out" folder.out
+refuses 65 "a step longer than the text" "fewer than a step" \
+    "$skein" train m.yaml -o data.train=folder/a.txt \
+    -o train.batch_tokens=1048576 -o checkpoint.path=longer
+check_code 1 "no run is begun" test -e longer
+refuses 71 "weights that do not fit" "fewer model.layers, or" \
+    "$skein" train m.yaml -o data.train=folder/a.txt \
+    -o model.width=65536 -o model.layers=900 -o checkpoint.path=longer
+
 # --- eval ---
 refuses 66 "eval without the run's text" "text.txt" "$skein" eval run
 mv away.txt text.txt

@@ -23,6 +23,7 @@
 /* Statistics of the data, without the points held back for validation. */
 typedef struct skn_plan_data {
     uint64_t train_points, validate_points, test_points;
+    uint64_t files_left_out;          /* of a text: they are not text */
     uint64_t unlabelled, featureless; /* of the training file */
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
@@ -101,6 +102,8 @@ skn_status_t skn_plan_make_within(skn_plan_t *plan, skn_model_t *model,
                                   uint32_t unit_count, uint64_t memory_bytes,
                                   skn_error_t *error);
 
+/* What to make smaller so that a run needs less memory, in words. */
+const char *skn_plan_smaller(const skn_plan_t *plan);
 /* Returns the folder of offloaded moments in a run whose folder is `run_path`,
  * or NULL if it has none. */
 const char *skn_plan_offload_path(const skn_model_t *model,

@@ -5,6 +5,7 @@
  * data; the number of stages, which does not, from the cores.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 
 #include "actors/protocol/corpus.h"
@@ -53,6 +54,7 @@ take_tokens(skn_plan_data_t *data, const skn_model_t *model,
     *data = (skn_plan_data_t){
         .train_points = split.train.count * context,
         .validate_points = split.validate.count * context,
+        .files_left_out = info->skipped_count,
         .features = info->ids,
         .labels = info->ids,
         .labels_occurring = info->ids,
@@ -117,9 +119,21 @@ auto_micro(const skn_model_t *model, int64_t points, const char **why)
     return sequences * context;
 }
 
+static skn_status_t
+refuse_step(const skn_model_t *model, int64_t points, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%.200s: %" PRId64 " tokens to train on are fewer than a "
+                   "step, which has %" PRId64,
+                   model->data.train, points, model->train.batch_tokens);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "give more text, or set a smaller "
+                         "train.batch_tokens or train.micro_tokens");
+}
+
 /* Sizes of batches: a step of a short text is an epoch. */
-static void
-resolve_batches(skn_plan_t *plan, skn_model_t *model)
+static skn_status_t
+resolve_batches(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
 {
     skn_model_train_t *train = &model->train;
     int64_t points = (int64_t)plan->data.train_points;
@@ -135,10 +149,10 @@ resolve_batches(skn_plan_t *plan, skn_model_t *model)
                           count == most ? "the whole text" : "the default");
     train->batch_rows = train->micro_tokens;
     plan->accumulate = (uint32_t)(train->batch_tokens / train->micro_tokens);
+    if (points < train->batch_tokens)
+        return refuse_step(model, points, error);
     plan->batches_per_epoch =
         (uint64_t)(points / train->batch_tokens) * plan->accumulate;
-    if (plan->batches_per_epoch == 0)
-        plan->batches_per_epoch = plan->accumulate;
     uint64_t batches = (uint64_t)train->steps * plan->accumulate;
     uint64_t epochs =
         (batches + plan->batches_per_epoch - 1) / plan->batches_per_epoch;
@@ -147,6 +161,7 @@ resolve_batches(skn_plan_t *plan, skn_model_t *model)
                           epochs > 0 ? "as many as train.steps need"
                                      : "the default");
     train->max_batches = (int64_t)batches;
+    return SKN_OK;
 }
 
 static void
@@ -240,13 +255,15 @@ skn_plan_deal_stages(skn_plan_t *plan)
     plan->flights = pipeline.flights;
 }
 
-void
-skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
+skn_status_t
+skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
 {
     skn_model_decoder_t *decoder = &model->decoder;
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;
     skn_model_layer_t *head = &layers[model->layer_count - 1];
-    resolve_batches(plan, model);
+    skn_status_t status = resolve_batches(plan, model, error);
+    if (status != SKN_OK)
+        return status;
     resolve_steps(plan, model);
     int64_t inner =
         (8 * decoder->width / 3 + INNER_STEP - 1) / INNER_STEP * INNER_STEP;
@@ -264,6 +281,7 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model)
     head->shards = head->shards == SKN_AUTO ? 1 : head->shards;
     if (head->label_smoothing < 0)
         head->label_smoothing = 0;
+    return SKN_OK;
 }
 
 /* --- memory --------------------------------------------------------------- */

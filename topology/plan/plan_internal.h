@@ -67,8 +67,10 @@ skn_plan_is_stages(const skn_plan_t *plan, size_t layer)
 /* plan_decoder.c: reads the text of a decoder's training. */
 skn_status_t skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
                                 skn_error_t *error);
-/* Resolves every auto of a decoder, and counts its batches. */
-void skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model);
+/* Resolves every auto of a decoder, and counts its batches. SKN_BAD_DATA: the
+ * text is shorter than a step. */
+skn_status_t skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model,
+                                   skn_error_t *error);
 /* Deals a decoder's layers to its stages, by the weights of their nodes, and
  * counts the micro-batches in flight. */
 void skn_plan_deal_stages(skn_plan_t *plan);

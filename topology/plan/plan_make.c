@@ -267,9 +267,11 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
     plan->accumulate = 1;
     deal_units(plan, unit_count);
     if (is_decoder)
-        skn_plan_auto_decoder(plan, model);
+        status = skn_plan_auto_decoder(plan, model, error);
     else
         skn_plan_auto_train(&plan->data, model, &plan->reasons);
+    if (status != SKN_OK)
+        return status;
     skn_plan_auto_ways(plan, model, &plan->reasons);
     /* The reader made the layers; the plan may complete them. */
     skn_model_layer_t *layers = (skn_model_layer_t *)(uintptr_t)model->layers;

@@ -378,8 +378,8 @@ skn_plan_estimate(skn_plan_t *plan)
         plan->memory_bytes = after;
 }
 
-static const char *
-smaller(const skn_plan_t *plan)
+const char *
+skn_plan_smaller(const skn_plan_t *plan)
 {
     return skn_model_is_decoder(plan->model)
                ? "fewer model.layers, or a smaller train.micro_tokens"
@@ -403,7 +403,7 @@ check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
     return skn_fail_hint(error, status,
                          "allow more, give it fewer of the cores, add a node, "
                          "or take %s",
-                         smaller(plan));
+                         skn_plan_smaller(plan));
 }
 
 /* Checks the sum for nodes that share one machine. */
@@ -420,7 +420,7 @@ check_sum(const skn_plan_t *plan, skn_error_t *error)
         plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
         (long long)(allowed >> 20));
     return skn_fail_hint(error, status, "allow more, take fewer nodes, or %s",
-                         smaller(plan));
+                         skn_plan_smaller(plan));
 }
 
 skn_status_t
@@ -447,5 +447,5 @@ skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
                       model->node_count > 0 ? "nodes." : "", key,
                       (long long)(allowed >> 20));
     return skn_fail_hint(error, status, "allow more, or take %s",
-                         smaller(plan));
+                         skn_plan_smaller(plan));
 }

@@ -406,12 +406,13 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
                              run->model->idle.memory);
     return skn_fail_hint(
         error, status,
-        "%sseveral nodes, fewer model.layers.hidden.units, or optimizer "
-        "adagrad or sgd with weights: bf16, need less",
+        "%sseveral nodes, %s, or optimizer adagrad or sgd%s, need less",
         run->model->train.optimizer.kind == SKN_OPTIMIZER_ADAM &&
                 plan->offload_bytes == 0
             ? "train.optimizer.offload: file, "
-            : "");
+            : "",
+        skn_plan_smaller(&run->plan),
+        skn_model_is_decoder(run->model) ? "" : " with weights: bf16");
 }
 
 /* A file in memory offloads nothing: then both together must fit. */

@@ -120,9 +120,12 @@ skn_training_send_start(skn_training_t *training, skn_network_run_t *network)
                       data->train_points, data->test_points, data->features,
                       data->labels, data->labels_per_point, plan->units);
     if (skn_model_is_decoder(run->model))
-        skn_json_text_add(
-            &event, ",\"validate_points\":%" PRIu64 ",\"step_tokens\":%" PRId64,
-            data->validate_points, run->model->train.batch_tokens);
+        skn_json_text_add(&event,
+                          ",\"validate_points\":%" PRIu64
+                          ",\"files_left_out\":%" PRIu64
+                          ",\"step_tokens\":%" PRId64,
+                          data->validate_points, data->files_left_out,
+                          run->model->train.batch_tokens);
     skn_chosen_write(&run->plan.reasons, run->model, &event);
     skn_json_text_add(&event, "}");
     skn_training_send(training, &event);

@@ -79,7 +79,7 @@ Test(clipper, a_step_that_is_not_finite_is_left_out_and_told)
         cr_expect_eq(seen.skip[k], !isfinite(square[k]));
     cr_expect(strstr(probe.events,
                      "{\"event\":\"skipped\",\"batch\":7,\"layer\":"
-                     "\"decoder\"}"),
+                     "\"decoder\",\"skipped\":1}"),
               "%s", probe.events);
 }
 

@@ -4,6 +4,7 @@
  * files.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/dataset.h"
+#include "formats/source/cache.h"
 
 #include <criterion/criterion.h>
 
@@ -228,6 +229,41 @@ full(rlim_t bytes)
     struct sigaction ignore = { .sa_handler = SIG_IGN };
     cr_assert_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Writes a part of a cache, and waits for its death. */
+static skn_status_t
+write_and_die(void *owner, skn_cache_temp_t *temp, skn_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    cr_assert_eq(write(temp->fd, "part", 4), 4);
+    (void)raise(SIGKILL);
+    return SKN_OK;
+}
+
+Test(cache_place, a_process_that_is_killed_leaves_no_part_of_a_cache)
+{
+    folder_t folder;
+    skn_cache_t cache;
+    int state = 0;
+    folder_make(&folder);
+    int probe = open(folder.path, O_TMPFILE | O_RDWR, 0600);
+    if (probe < 0)
+        cr_skip_test("%s cannot have files without names", folder.path);
+    (void)close(probe);
+    const skn_cache_form_t form = { .magic = "SKEIN" };
+    skn_cache_places_t places = { .form = &form,
+                                  .count = 1,
+                                  .path = { folder.other } };
+    pid_t child = fork();
+    if (child == 0) {
+        (void)skn_cache_build(&places, write_and_die, NULL, &cache, NULL);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &state, 0), child);
+    cr_expect(WIFSIGNALED(state));
+    cr_expect_eq(rmdir(folder.path), 0, "the folder is empty");
 }
 
 Test(cache_place, a_full_disk_is_reported_with_what_to_do_for_each_place)

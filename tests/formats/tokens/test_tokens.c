@@ -314,10 +314,10 @@ Test(tokens, what_has_no_text_is_refused)
     char sentence[700];
     folder_make(&folder);
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: has no text: there is no file in it", folder.path);
+                   "%s has no text: there is no file in it", folder.path);
     tokens_refused(folder.path, &bytes_anonymous, SKN_BAD_DATA, sentence);
     text_write(folder.file, "");
-    (void)snprintf(sentence, sizeof(sentence), "%s: has no text: it is empty",
+    (void)snprintf(sentence, sizeof(sentence), "%s has no text: it is empty",
                    folder.file);
     tokens_refused(folder.file, &bytes_anonymous, SKN_BAD_DATA, sentence);
     file_write(folder.file, "abc\xff", 4);
@@ -325,7 +325,7 @@ Test(tokens, what_has_no_text_is_refused)
                    folder.file);
     tokens_refused(folder.file, &bytes_anonymous, SKN_BAD_DATA, sentence);
     (void)snprintf(sentence, sizeof(sentence),
-                   "%s: has no text: none of the files in it is UTF-8",
+                   "%s has no text: none of the files in it is UTF-8",
                    folder.path);
     tokens_refused(folder.path, &bytes_anonymous, SKN_BAD_DATA, sentence);
     (void)snprintf(sentence, sizeof(sentence), "%s: no such file or folder",

@@ -169,13 +169,27 @@ Test(plan_decoder, micro_batches_are_whole_sequences_that_divide_a_step)
     }
 }
 
+Test(plan_decoder, a_step_is_no_longer_than_the_text)
+{
+    skn_model_run_t run = open_run(NULL, 0);
+    skn_model_t model = *run.plan.model;
+    skn_error_t error = { 0 };
+    model.train.batch_tokens = 128 * 126; /* of 125.x micro-batches */
+    cr_expect_eq(skn_plan_auto_decoder(&run.plan, &model, &error),
+                 SKN_BAD_DATA);
+    cr_expect(strstr(error.text, "text.txt: "), "%s", error.text);
+    cr_expect(strstr(error.text, "fewer than a step, which has 16128"), "%s",
+              error.text);
+    skn_model_run_close(&run);
+}
+
 Test(plan_decoder, inner_is_never_more_than_a_layer_may_have)
 {
     skn_model_run_t run = open_run(NULL, 0);
     skn_model_t model = *run.plan.model;
     model.decoder.width = 32768;
     model.decoder.inner = SKN_AUTO;
-    skn_plan_auto_decoder(&run.plan, &model);
+    cr_assert_eq(skn_plan_auto_decoder(&run.plan, &model, NULL), SKN_OK);
     cr_expect_eq(model.decoder.inner, SKN_HIDDEN_MAX);
     skn_model_run_close(&run);
 }

@@ -116,6 +116,10 @@ typedef enum skn_phase {
  * as a worker process has (cli/base/supervise.h). */
 #define SKN_RESTARTS_MAX 5
 
+/* How long an actor works or produces before it checks its inbox, where answers
+ * come before work: about ten times the cost of a check. */
+#define SKN_UNCHECKED_NS 20000u
+
 /* The last report of skn_actor_report_blocked: the first sender whose part is
  * missing, and how many other parts are. `schema` is NULL if none is missing.
  * */
@@ -242,7 +246,8 @@ void skn_outgoing_drop(skn_actor_t *actor);
  * applies credits, and queues the rest. False: the inbox is empty. */
 bool skn_incoming_collect(skn_actor_t *actor);
 /* Handles at most one pass of answers, even while blocked, or of work, until a
- * message leaves the actor blocked; returns whether there is more to handle. */
+ * message leaves the actor blocked, or answers have to be looked for; returns
+ * whether there is more to handle. */
 bool skn_incoming_answers(skn_actor_t *actor);
 bool skn_incoming_work(skn_actor_t *actor);
 /* For ports: count a message that was taken and undo its coding; return the

@@ -461,7 +461,9 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
 {
     skn_parcel_t parcel;
     int taken = 0;
-    while (taken < PASS_PARCELS_MAX &&
+    uint64_t begin_ns = 0;
+    bool is_long = false; /* answers may have come in the meantime */
+    while (taken < PASS_PARCELS_MAX && !is_long &&
            (actor->unsent == 0 || queue == &actor->answers) &&
            actor->phase != SKN_PHASE_FAILED &&
            !skn_system_is_over(actor->system) &&
@@ -470,7 +472,7 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
         skn_status_t status;
         skn_error_clear(&error);
         if (taken++ == 0)
-            actor->now_ns = skn_monotonic_ns();
+            begin_ns = actor->now_ns = skn_monotonic_ns();
         actor->moved = true;
         if (parcel.type == SKN_PARCEL_END)
             status = skn_incoming_end(actor, parcel.slot, &error);
@@ -478,9 +480,11 @@ take_pass(skn_actor_t *actor, skn_queue_t *queue)
             status = take_message(actor, &parcel, &error);
         if (status != SKN_OK)
             skn_actor_fail(actor, &error);
+        is_long = queue == &actor->work && actor->peer_edge_count > 0 &&
+                  actor->now_ns - begin_ns >= SKN_UNCHECKED_NS;
     }
     skn_payload_return_all(&actor->returns);
-    return taken == PASS_PARCELS_MAX || queue->count > 0;
+    return taken == PASS_PARCELS_MAX || is_long || queue->count > 0;
 }
 
 bool

@@ -24,10 +24,6 @@
 #include "transport/socket/clock.h"
 
 #define RESTART_SPAN_NS ((uint64_t)60 * 1000 * 1000 * 1000)
-/* How long an actor produces before it checks its inboxes: about ten times the
- * cost of a check. */
-#define PRODUCE_NS 20000u
-
 SKN_MESSAGE_SCHEMA(skn_clock, "clock", 1, SKN_FIELDS_clock,
                    "the time, and what the process has used, for an actor")
 
@@ -660,7 +656,7 @@ may_produce(const skn_actor_t *actor)
 static void
 produce(skn_actor_t *actor)
 {
-    uint64_t now_ns = skn_monotonic_ns(), end_ns = now_ns + PRODUCE_NS;
+    uint64_t now_ns = skn_monotonic_ns(), end_ns = now_ns + SKN_UNCHECKED_NS;
     do {
         now_ns = run_hook_at(actor, SKN_PLACE_PRODUCE, actor->kind->produce,
                              "produce", now_ns);

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include "actors/runtime/actor.h"
 #include "tests/support/flow_fixture.h"
+#include "transport/socket/clock.h"
 
 TestSuite(incoming, .timeout = 60);
 
@@ -273,6 +275,41 @@ Test(incoming, actors_that_answer_each_other_never_wait_for_ever)
         for (uint32_t k = to; k < to + count; k++)
             cr_expect_eq(flow_logs[k].count, 400 * count);
     }
+}
+
+/* slow: sends itself a reply on each token, and then works for so long that the
+ * reply is handled before the next token. */
+static skn_status_t
+slow_token(skn_actor_t *actor, void *state, const void *message,
+           skn_error_t *wrong)
+{
+    uint64_t begin_ns = skn_monotonic_ns();
+    skn_status_t status = talker_token(actor, state, message, wrong);
+    flow_note(actor, ((const token_t *)message)->batch);
+    while (skn_monotonic_ns() - begin_ns < SKN_UNCHECKED_NS)
+        continue;
+    return status;
+}
+static const skn_handler_t slow_handlers[] = {
+    { &token_schema, slow_token, NULL },
+    { &reply_schema, sink_token, NULL },
+    { 0 },
+};
+static const skn_kind_t slow =
+    SKN_KIND(.name = "slow", .options = flow_options, .handlers = slow_handlers,
+             .sends = reply_sends);
+
+Test(incoming, an_answer_is_handled_before_work_that_came_earlier)
+{
+    flow_actors(&flow, &maker, 1, 100, 0);
+    flow_actors(&flow, &slow, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 64, 0, 1, 1, 1);
+    flow_pipe(&flow, &reply_schema, SKN_PATTERN_ONE, 2, 1, 1, 1, 1)->peer =
+        true;
+    cr_assert_eq(flow_run(&flow, NULL, &error), SKN_OK, "%s", error.text);
+    cr_expect_eq(flow_logs[1].count, 200);
+    for (uint32_t i = 0; i < 200; i++)
+        cr_assert_eq(flow_logs[1].entry[i], i / 2);
 }
 
 Test(incoming, answers_are_gathered_too)

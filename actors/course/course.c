@@ -539,6 +539,8 @@ on_metrics(skn_actor_t *actor, void *state, const void *message,
     if (metrics->purpose == SKN_PURPOSE_VALIDATE) {
         course->validation = skn_scores_of(metrics);
         course->progress.validation_nats = metrics->nats;
+    } else {
+        course->progress.test_nats = metrics->nats;
     }
     if (metrics->purpose == SKN_PURPOSE_TEST || !course->has_test)
         course->progress.scores = skn_scores_of(metrics);

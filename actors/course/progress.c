@@ -34,6 +34,7 @@
     N(best_p1)                                                                 \
     N(validation_nats)                                                         \
     N(best_nats)                                                               \
+    N(test_nats)                                                               \
     N(bytes_per_token)                                                         \
     N(loss_sum)                                                                \
     N(mass_sum)                                                                \
@@ -49,6 +50,7 @@ skn_progress_init(skn_progress_t *progress)
     memset(progress, 0, sizeof(*progress));
     progress->best_p1 = progress->gradient_error = -1.0;
     progress->validation_nats = progress->best_nats = -1.0;
+    progress->test_nats = -1.0;
 #define S(name) progress->scores.name = progress->best_scores.name = -1.0;
     SCORES(S)
 #undef S
@@ -272,6 +274,13 @@ skn_progress_write_nats(const skn_progress_t *progress, double nats,
                           nats / (M_LN2 * progress->bytes_per_token));
 }
 
+static void
+write_test_nats(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    if (progress->test_nats >= 0)
+        skn_json_text_add(text, ",\"test_nats\":%.6f", progress->test_nats);
+}
+
 void
 skn_progress_write_epoch(const skn_progress_t *progress,
                          const skn_epoch_t *epoch, skn_json_text_t *text)
@@ -285,8 +294,10 @@ skn_progress_write_epoch(const skn_progress_t *progress,
                       progress->cpu_seconds, epoch->rows_per_s, progress->loss);
     if (progress->batch_tokens > 0)
         skn_json_text_add(text, ",\"tokens_per_s\":%.1f", epoch->rows_per_s);
-    if (epoch->scores)
+    if (epoch->scores) {
         skn_scores_write(epoch->scores, "", text);
+        write_test_nats(progress, text);
+    }
     if (epoch->validation) {
         skn_scores_write(epoch->validation, "validate_", text);
         skn_progress_write_nats(progress, progress->validation_nats, text);
@@ -312,6 +323,8 @@ skn_progress_write_done(const skn_progress_t *progress, const char *sha256,
                      text);
     skn_progress_write_nats(
         progress, best ? progress->best_nats : progress->validation_nats, text);
+    if (!best)
+        write_test_nats(progress, text);
     if (progress->batch_tokens > 0 && progress->seconds > 0)
         skn_json_text_add(text, ",\"tokens_per_s\":%.1f",
                           (double)(progress->batch * progress->batch_tokens) /

@@ -29,8 +29,8 @@ typedef struct skn_progress {
     uint64_t best_batch; /* the checkpoint that holds the best model */
     double best_p1;      /* on the validation points */
     /* The loss on the validation points, at the last evaluation and of the best
-     * model; -1: not known. */
-    double validation_nats, best_nats;
+     * model; and on the test points, at the last; -1: not known. */
+    double validation_nats, best_nats, test_nats;
     /* A text has tokens in a batch, and bytes for each token that evaluations
      * predict; zeros: the data are not a text. */
     uint64_t batch_tokens;

@@ -11,6 +11,59 @@
 #include "actors/protocol/workspace.h"
 #include "actors/stage/heads.h"
 
+/* --- memory of a reader --------------------------------------------------- */
+
+/* Tokens of the longest read. */
+static size_t
+part_tokens(const skn_decoder_network_t *network)
+{
+    size_t context = network->decoder.shape.context;
+    return context < SKN_DECODER_READ_MAX ? context : SKN_DECODER_READ_MAX;
+}
+
+static size_t
+kept_floats(const skn_decoder_network_t *network)
+{
+    size_t part = part_tokens(network);
+    size_t layer = skn_decoder_kept_floats(&network->decoder, part);
+    size_t final = skn_norm_kept_floats(part, network->decoder.shape.width);
+    return layer > final ? layer : final;
+}
+
+/* Room of a pass, of which attention needs most by the length of the sequence,
+ * and of the products of the head. */
+static size_t
+scratch_floats(const skn_decoder_network_t *network)
+{
+    const skn_decoder_shape_t *shape = &network->decoder.shape;
+    const skn_kernels_t *kernels = network->decoder.kernels;
+    size_t part = part_tokens(network);
+    size_t bytes = skn_decoder_scratch_bytes(&network->decoder, part) +
+                   skn_heads_scratch_bytes(kernels, shape->context,
+                                           skn_decoder_head(shape));
+    size_t head = kernels->gemm_scratch_bytes(part, network->ids, shape->width);
+    bytes = bytes > head ? bytes : head;
+    return skn_array_floats(bytes / sizeof(float) + 1);
+}
+
+/* Floats of the keys and values of a layer. */
+static size_t
+cached_floats(const skn_decoder_network_t *network)
+{
+    const skn_decoder_shape_t *shape = &network->decoder.shape;
+    return skn_kept_rows_floats(shape->context, 3 * (size_t)shape->width,
+                                false);
+}
+
+static size_t
+reader_floats(const skn_decoder_network_t *network)
+{
+    const skn_decoder_shape_t *shape = &network->decoder.shape;
+    return shape->layers * cached_floats(network) +
+           skn_array_floats(part_tokens(network) * shape->width) +
+           kept_floats(network) + scratch_floats(network);
+}
+
 /* --- loading -------------------------------------------------------------- */
 
 /* Finds LAYER.weight, which has `rows` rows (0: any number) of `width`. */
@@ -107,17 +160,21 @@ skn_decoder_network_load(skn_decoder_network_t *network,
     skn_status_t status =
         kernels ? find_weights(network, checkpoint, shape, names, tensor, error)
                 : SKN_BAD_CONFIG;
-    if (status == SKN_OK)
-        status = skn_network_check_room((network->parameter_count + angles) *
-                                            sizeof(float),
-                                        memory_bytes_max, error);
+    if (status != SKN_OK)
+        return status;
+    network->decoder =
+        (skn_decoder_t){ .shape = *shape, .kernels = kernels }; /* for sizes */
+    network->ids = (uint32_t)tensor[EMBEDDING]->rows;
+    status = skn_network_check_room(
+        (network->parameter_count + angles + reader_floats(network)) *
+            sizeof(float),
+        memory_bytes_max, error);
     if (status != SKN_OK)
         return status;
     network->angles = skn_floats_new(angles, error);
     if (!network->angles)
         return SKN_NO_MEMORY;
     skn_decoder_init(&network->decoder, shape, kernels, false, network->angles);
-    network->ids = (uint32_t)tensor[EMBEDDING]->rows;
     for (int k = 0; k < TABLES && status == SKN_OK; k++) {
         *at[k] = skn_floats_new((size_t)(tensor[k]->rows * tensor[k]->columns),
                                 error);
@@ -140,39 +197,6 @@ skn_decoder_network_fini(skn_decoder_network_t *network)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Tokens of the longest read. */
-static size_t
-part_tokens(const skn_decoder_network_t *network)
-{
-    size_t context = network->decoder.shape.context;
-    return context < SKN_DECODER_READ_MAX ? context : SKN_DECODER_READ_MAX;
-}
-
-static size_t
-kept_floats(const skn_decoder_network_t *network)
-{
-    size_t part = part_tokens(network);
-    size_t layer = skn_decoder_kept_floats(&network->decoder, part);
-    size_t final = skn_norm_kept_floats(part, network->decoder.shape.width);
-    return layer > final ? layer : final;
-}
-
-/* Room of a pass, of which attention needs most by the length of the sequence,
- * and of the products of the head. */
-static size_t
-scratch_floats(const skn_decoder_network_t *network)
-{
-    const skn_decoder_shape_t *shape = &network->decoder.shape;
-    const skn_kernels_t *kernels = network->decoder.kernels;
-    size_t part = part_tokens(network);
-    size_t bytes = skn_decoder_scratch_bytes(&network->decoder, part) +
-                   skn_heads_scratch_bytes(kernels, shape->context,
-                                           skn_decoder_head(shape));
-    size_t head = kernels->gemm_scratch_bytes(part, network->ids, shape->width);
-    bytes = bytes > head ? bytes : head;
-    return skn_array_floats(bytes / sizeof(float) + 1);
-}
-
 skn_status_t
 skn_decoder_reader_init(skn_decoder_reader_t *reader,
                         const skn_decoder_network_t *network,
@@ -180,14 +204,12 @@ skn_decoder_reader_init(skn_decoder_reader_t *reader,
 {
     const skn_decoder_shape_t *shape = &network->decoder.shape;
     size_t columns = 3 * (size_t)shape->width;
-    size_t cached = skn_kept_rows_floats(shape->context, columns, false);
     size_t x = skn_array_floats(part_tokens(network) * shape->width);
     size_t kept = kept_floats(network);
     memset(reader, 0, sizeof(*reader));
     reader->network = network;
     reader->cache = calloc(shape->layers, sizeof(*reader->cache));
-    reader->memory = skn_floats_new(
-        shape->layers * cached + x + kept + scratch_floats(network), error);
+    reader->memory = skn_floats_new(reader_floats(network), error);
     if (!reader->memory)
         return SKN_NO_MEMORY;
     if (!reader->cache)

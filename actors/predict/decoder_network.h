@@ -32,7 +32,7 @@ typedef struct skn_decoder_network {
 } skn_decoder_network_t;
 
 /* Reads the weights of a decoder of `shape`, which has passed
- * skn_decoder_check; they may use `memory_bytes_max`. Freed with
+ * skn_decoder_check; they and one reader may use `memory_bytes_max`. Freed with
  * skn_decoder_network_fini, also after a failure. SKN_BAD_DATA if they do not
  * fit the shape, or are damaged; SKN_NO_MEMORY. */
 skn_status_t skn_decoder_network_load(skn_decoder_network_t *network,

@@ -43,6 +43,9 @@ print_nats(const json_t *event)
     if (json_object_get(event, "bits_per_byte"))
         (void)skn_text_print(stdout, ", %.4f bits a byte",
                              skn_json_number(event, "bits_per_byte"));
+    if (json_object_get(event, "test_nats"))
+        (void)skn_text_print(stdout, "  test %.4f nats",
+                             skn_json_number(event, "test_nats"));
 }
 
 static void

@@ -69,7 +69,7 @@
       "training points: XMC text, plain or compressed (.gz, .zst); for a "     \
       "decoder: text, a file or a folder")                                     \
     O(skn_model_data_t, const char *, test, "test", PATH, "", 0, 0, NULL,      \
-      "test points, for evaluation only; empty: none")                         \
+      "test points, for evaluation only (for a decoder: text); empty: none")   \
     SKN_KEY(O, skn_model_data_t, skn_normalize_t, normalize, "normalize",      \
             "l2", SKN_SETTING_NORMALIZE)                                       \
     O(skn_model_data_t, const char *, cache, "cache", PATH, "auto", 0, 0,      \

@@ -33,8 +33,11 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
 {
     const skn_data_t how = how_to_read(model);
     skn_dataset_t *set = NULL;
-    skn_status_t status =
-        path[0] ? skn_data_open(&how, path, "test", &set, error) : SKN_OK;
+    if (!path[0])
+        return SKN_OK;
+    if (skn_model_is_decoder(model))
+        return skn_plan_look_at_text(path, error);
+    skn_status_t status = skn_data_open(&how, path, "test", &set, error);
     skn_dataset_close(&set);
     return status;
 }

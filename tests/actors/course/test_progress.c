@@ -20,6 +20,7 @@ some_progress(void)
     progress.best_epoch = 9;
     progress.best_p1 = 0.7;
     progress.best_nats = 1 / 9.0;
+    progress.test_nats = 1 / 7.0;
     progress.best_scores.psp3 = 2.0 / 3;
     progress.stale_epochs = 3;
     progress.finished = true;
@@ -85,6 +86,7 @@ Test(progress, comes_back_bit_for_bit)
     cr_expect_eq(got.best_p1, want.best_p1);
     cr_expect_eq(got.validation_nats, want.validation_nats);
     cr_expect_eq(got.best_nats, want.best_nats);
+    cr_expect_eq(got.test_nats, want.test_nats);
     cr_expect_str_eq(got.best_sha256, want.best_sha256);
     cr_expect_eq(got.stale_epochs, want.stale_epochs);
     cr_expect(got.finished);
@@ -244,7 +246,7 @@ Test(progress, done_is_of_the_last_model_without_validation)
                      "{\"event\":\"done\",\"epochs\":12,\"batches\":8,"
                      "\"seconds\":0.333,\"cpu_seconds\":2.000,"
                      "\"loss\":2.500000,\"p1\":0.10000,\"ndcg5\":0.14286,"
-                     "\"weights_sha256\":\"cafe\"}");
+                     "\"test_nats\":0.142857,\"weights_sha256\":\"cafe\"}");
     skn_json_text_fini(&text);
 }
 
@@ -253,6 +255,7 @@ Test(progress, done_is_of_the_best_model_with_validation)
     skn_progress_t progress = some_progress();
     skn_json_text_t text = { 0 };
     skn_progress_write_done(&progress, "cafe", &text);
+    cr_expect_null(strstr(text.bytes, "test_nats"));
     cr_expect(strstr(text.bytes,
                      ",\"psp3\":0.66667,"
                      "\"validation_nats\":0.111111,\"model\":\"best\","

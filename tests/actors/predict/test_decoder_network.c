@@ -232,4 +232,14 @@ Test(decoder_network, a_model_that_is_too_large_is_refused_before_it_is_read)
     cr_expect_eq(load(&network, 1000, &error), SKN_NO_MEMORY);
     cr_expect_null(network.embedding);
     skn_decoder_network_fini(&network);
+    /* Room for the weights and angles, and not for keys and values. */
+    cr_assert_eq(load(&network, UINT64_MAX, &error), SKN_OK);
+    uint64_t floats =
+        network.parameter_count + skn_decoder_angle_floats(&shape);
+    skn_decoder_network_fini(&network);
+    cr_expect_eq(load(&network,
+                      (floats + 3 * LAYERS * CONTEXT * WIDTH) * sizeof(float),
+                      &error),
+                 SKN_NO_MEMORY);
+    skn_decoder_network_fini(&network);
 }

@@ -44,7 +44,7 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
                       "text, plain or compressed (.gz, .zst); for a "
                       "decoder: text, a file or a folder |");
     expect_line(text, "| `test` | path |  | empty | test points, for "
-                      "evaluation only; empty: none |");
+                      "evaluation only (for a decoder: text); empty: none |");
     expect_line(text, "| `huge_pages` | truth | `true`, `false` | `true` | ask "
                       "for 2 MiB pages for the large dense arrays |");
     expect_line(text, "| `epsilon` | number | 1e-30 to 1 | `1e-8` | adam, "

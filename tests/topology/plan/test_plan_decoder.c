@@ -343,6 +343,33 @@ Test(plan_decoder, a_small_decoder_learns_its_text)
     cr_expect_lt(number_in(event, "\"loss\":"), 2.5, "%s", event);
 }
 
+/* The same text is as hard the second time. */
+Test(plan_decoder, a_test_text_is_counted_and_evaluated)
+{
+    static char event[EVENT_BYTES];
+    static const char *words[] = { "train.validate=0", NULL };
+    char path[TEMP_FOLDER_BYTES + 32];
+    skn_plan_t without = plan_with(words, 1);
+    (void)snprintf(path, sizeof(path), "data.test=%s/text.txt", folder);
+    words[1] = path;
+    skn_plan_t with = plan_with(words, 2);
+    cr_expect_eq(with.data.test_points, with.data.train_points);
+    cr_expect_gt(with.memory_bytes, without.memory_bytes);
+    cr_expect_neq(with.data.content_hash, without.data.content_hash);
+    train(words, 2, "\"done\"", event);
+    double loss = number_in(event, "\"loss\":");
+    double nats = number_in(event, "\"test_nats\":");
+    cr_expect(nats < loss && nats > 0, "%s", event);
+}
+
+Test(plan_decoder, a_test_text_that_cannot_be_read_is_refused)
+{
+    skn_error_t error = { 0 };
+    skn_model_t model = { .decoder.kind = SKN_MODEL_DECODER };
+    cr_expect_eq(skn_plan_look(&model, "/no such text", &error), SKN_NO_INPUT);
+    cr_expect_eq(skn_plan_look(&model, "", &error), SKN_OK);
+}
+
 Test(plan_decoder, text_that_is_held_back_is_evaluated_within_an_epoch)
 {
     static char event[EVENT_BYTES];

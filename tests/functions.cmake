@@ -36,9 +36,9 @@ set(SKN_OWN_NET ${CMAKE_SOURCE_DIR}/tests/own_net.sh)
 # All of the product as one shared object, which tests link: a change of one
 # source links it again, and not 200 programs. Static are programs that replace
 # functions of it (--wrap), and those that measure it.
-set(SKN_STATIC test_resolver test_endpoint_open test_offload contract_coding
-  contract_storage contract_shortage_actors contract_shortage_runs
-  contract_shortage_topology contract_shortage_tunnels)
+set(SKN_STATIC test_resolver test_endpoint_open test_offload test_plan_orders
+  contract_coding contract_storage contract_shortage_actors
+  contract_shortage_runs contract_shortage_topology contract_shortage_tunnels)
 # Tests are not optimised: compilers spend half of a build's time on it (a
 # sanitizer's: three quarters), and they run for moments; not so oracles, which
 # compute for long.

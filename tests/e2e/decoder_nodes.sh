@@ -2,7 +2,8 @@
 # decoder_nodes.sh - a decoder on several nodes is the decoder of one process,
 # also after a node was killed, after a stop, and while nodes come and go.
 #
-# Real processes, real sockets of loopback. Covers topology/plan/plan_decoder.c,
+# Real processes; real sockets of loopback and, where networks may be made, of
+# hosts with slow links. Covers topology/plan/plan_decoder.c,
 # topology/plan/plan_decoder_wire.c, actors/stage/stage.c and
 # actors/rows/clipper.c between processes.
 # SPDX-License-Identifier: Apache-2.0
@@ -14,6 +15,8 @@
 . "$(dirname "$0")/pair.sh"
 # shellcheck source=tests/e2e/members.sh
 . "$(dirname "$0")/members.sh"
+# shellcheck source=tests/e2e/hosts.sh
+. "$(dirname "$0")/hosts.sh"
 cd "$work" || exit 70
 python3 - <<'PYTHON' || exit 70
 import random
@@ -76,6 +79,49 @@ same "  to the same weights" speeds
 check_code 78 "a node without a layer is refused" "$skein" up tiny.yaml \
     --local-nodes 5 -o checkpoint.path=five
 check_match "  with a message" "5 nodes are more than" .check
+
+# --- over links: 5 ms each way, 20 Mbit/s ------------------------------------
+port=7001
+
+# names COUNT: writes hosts.COUNT.yaml, of so many hosts.
+names() {
+    local k
+    cp tiny.yaml "hosts.$1.yaml"
+    echo "nodes:" >>"hosts.$1.yaml"
+    for ((k = 0; k < $1; k++)); do
+        echo "  - { name: h$k, address: \"tcp://10.77.0.$((k + 1)):$port\"," \
+            "key: h$k.key }" >>"hosts.$1.yaml"
+    done
+}
+# over NAME COUNT OPTION...: a run of so many hosts; 0 if all ended well.
+over() {
+    local name=$1 count=$2 k code=0 pids=()
+    shift 2
+    for ((k = 0; k < count; k++)); do
+        on_host "$k" timeout -k 5 120 "$skein" node "h$k" "hosts.$count.yaml" \
+            --json -o checkpoint.path="$name" "$@" >"$name.$k.json" \
+            2>"$name.$k.err" </dev/null &
+        pids+=($!)
+    done
+    for k in "${pids[@]}"; do wait "$k" || code=$?; done
+    [ "$code" = 0 ] || cat "$name".?.err
+    mv "$name.0.json" "$name.json"
+    return "$code"
+}
+if can_make_networks; then
+    for k in 0 1 2 3; do "$skein" keygen h$k.key >/dev/null || exit 70; done
+    hosts_relayed 4 $port "$build/fault/fault_relay" --for-ms 550000 || exit 70
+    relays_say 4 "delay 5"
+    relays_say 4 "rate 2500000"
+    for count in 2 3 4; do names $count; done
+    for shape in 2.2 2.4 3.3 3.4 4.4; do # hosts, stages
+        check "${shape%.*} hosts train ${shape#*.} stages" over "over.$shape" \
+            "${shape%.*}" "${short[@]}" -o model.stages="${shape#*.}"
+        same "  to the same weights" "over.$shape"
+    done
+else
+    skip "hosts with slow links" "needs root and network namespaces"
+fi
 
 # --- codings -----------------------------------------------------------------
 # Uniform guessing costs ln 257 = 5.55 nats.
@@ -146,7 +192,8 @@ nodes:
   - { name: c, address: "tcp://127.0.0.1:${ports[2]}", key: c.key }
 YAML
 sed -i 's/every_batches: 12/every_batches: 40/' three.yaml
-check "an undisturbed run ends, too" train longest -o train.epochs=$epochs
+check "an undisturbed run ends, too" train longest -o train.epochs=$epochs \
+    -o checkpoint.every_batches=1000
 want=$(sha_of longest.json)
 lead moving --wait 1
 lead_pid=$started

@@ -64,7 +64,7 @@ skn_corpus_open(const skn_corpus_t *corpus, const char *path, const char *which,
         options.cache = SKN_CACHE_PATH;
         options.cache_path = copy;
     }
-    skn_status_t status = skn_tokens_open(&path, 1, &options, tokens, error);
+    skn_status_t status = skn_tokens_open(path, &options, tokens, error);
     skn_tokenizer_destroy(&read);
     return status;
 }

@@ -129,15 +129,9 @@ static skn_status_t
 files_take(skn_texts_t *texts, found_t *found, const char *source,
            bool is_folder, XXH3_state_t *hash, skn_error_t *error)
 {
-    size_t first = texts->count, root = strlen(source);
-    size_t total = first + found->file_count;
-    char **path = realloc(texts->path, (total + 1) * sizeof(*path));
-    if (path)
-        texts->path = path;
-    bool *is_named = realloc(texts->is_named, (total + 1) * sizeof(*is_named));
-    if (is_named)
-        texts->is_named = is_named;
-    if (!path || !is_named)
+    texts->path = calloc(found->file_count + 1, sizeof(*texts->path));
+    texts->is_named = calloc(found->file_count + 1, sizeof(*texts->is_named));
+    if (!texts->path || !texts->is_named)
         return no_memory(source, error);
     for (size_t k = 0; k < found->file_count; k++) {
         struct stat status;
@@ -145,7 +139,7 @@ files_take(skn_texts_t *texts, found_t *found, const char *source,
             return refuse_errno(found->file[k], "cannot be examined", error);
         int64_t facts[] = { status.st_size, status.st_mtim.tv_sec,
                             status.st_mtim.tv_nsec };
-        const char *name = found->file[k] + (is_folder ? root : 0);
+        const char *name = found->file[k] + (is_folder ? strlen(source) : 0);
         name += strspn(name, "/");
         if (is_folder)
             (void)XXH3_64bits_update(hash, name, strlen(name) + 1);
@@ -160,25 +154,20 @@ files_take(skn_texts_t *texts, found_t *found, const char *source,
 }
 
 skn_status_t
-skn_texts_init(skn_texts_t *texts, const char *const *source,
-               size_t source_count, skn_error_t *error)
+skn_texts_init(skn_texts_t *texts, const char *source, skn_error_t *error)
 {
+    found_t found = { 0 };
+    bool is_folder = false;
     *texts = (skn_texts_t){ .mode = 0666 };
     XXH3_state_t *hash = XXH3_createState();
-    skn_status_t status = SKN_OK;
     if (!hash)
-        return no_memory("a corpus", error);
+        return no_memory(source, error);
     (void)XXH3_64bits_reset(hash);
-    for (size_t k = 0; k < source_count && status == SKN_OK; k++) {
-        found_t found = { 0 };
-        bool is_folder = false;
-        status = source_list(&found, source[k], &is_folder, error);
-        if (status == SKN_OK)
-            status =
-                files_take(texts, &found, source[k], is_folder, hash, error);
-        skn_paths_free(&found.file, &found.file_count);
-        skn_paths_free(&found.folder, &found.folder_count);
-    }
+    skn_status_t status = source_list(&found, source, &is_folder, error);
+    if (status == SKN_OK)
+        status = files_take(texts, &found, source, is_folder, hash, error);
+    skn_paths_free(&found.file, &found.file_count);
+    skn_paths_free(&found.folder, &found.folder_count);
     texts->fingerprint = XXH3_64bits_digest(hash);
     (void)XXH3_freeState(hash);
     return status;

@@ -23,17 +23,17 @@ typedef struct skn_texts {
     size_t count;
     bool *is_named;       /* [count] it was named, and not found in a folder */
     uint64_t total_bytes; /* of the files, packed as they are */
-    /* XXH3, 64 bits, of the files' names below their sources, their sizes and
+    /* XXH3, 64 bits, of the files' names below the source, their sizes and
      * times of change. */
     uint64_t fingerprint;
     mode_t mode; /* permissions that all files have in common */
 } skn_texts_t;
 
-/* Lists the files of the sources. Freed by skn_texts_fini, also after a
+/* Lists the files of the source. Freed by skn_texts_fini, also after a
  * failure. SKN_NO_INPUT, SKN_NO_PERMISSION (also of a folder below),
  * SKN_STORAGE, SKN_NO_MEMORY. */
-skn_status_t skn_texts_init(skn_texts_t *texts, const char *const *source,
-                            size_t source_count, skn_error_t *error);
+skn_status_t skn_texts_init(skn_texts_t *texts, const char *source,
+                            skn_error_t *error);
 void skn_texts_fini(skn_texts_t *texts);
 
 /* Takes some of the `bytes` bytes of text at `text`: *used. Those that are left

@@ -1,12 +1,14 @@
 /* tokens.c - opens text as an array of token ids, by its token file.
  *
- * This file owns: the decision whether a token file fits. Not here: the checks
+ * This file owns: the decision whether a token file fits, and the list of those
+ * that are open in this process. Not here: the checks
  * (tokens_check.c), the writing (tokens_build.c), the layout (tokens_file.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/tokens/tokens.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,9 @@
 #define SUFFIX_BYTES 48
 
 struct skn_tokens {
+    char *key; /* what it was made of, and how */
+    size_t holders;
+    skn_tokens_t *next; /* in the list of those that are open */
     skn_cache_t cache;
     skn_tokenizer_t *tokenizer;
     const void *id;         /* [token_count], u16 or u32 */
@@ -71,56 +76,44 @@ file_write(void *owner, skn_cache_temp_t *temp, skn_error_t *error)
                             temp, error);
 }
 
-/* Caches with different tokenizers, and of the first source with or without
- * more of them, have different names, so that two runs do not replace each
- * other's. */
+/* Caches with different tokenizers have different names, so that two runs do
+ * not replace each other's. */
 static void
-suffix_write(char suffix[SUFFIX_BYTES], const skn_tokens_options_t *options,
-             size_t source_count)
+suffix_write(char suffix[SUFFIX_BYTES], const skn_tokens_options_t *options)
 {
-    char more[16] = "";
-    if (source_count > 1)
-        (void)snprintf(more, sizeof(more), ".%u-more",
-                       (unsigned)(source_count - 1));
     if (options->tokenizer)
-        (void)snprintf(suffix, SUFFIX_BYTES, "%s.%016" PRIx64 ".skt", more,
+        (void)snprintf(suffix, SUFFIX_BYTES, ".%016" PRIx64 ".skt",
                        skn_tokenizer_hash(options->tokenizer));
     else if (options->kind == SKN_TOKENIZER_BYTES)
-        (void)snprintf(suffix, SUFFIX_BYTES, "%s.bytes.skt", more);
+        (void)snprintf(suffix, SUFFIX_BYTES, ".bytes.skt");
     else
-        (void)snprintf(suffix, SUFFIX_BYTES, "%s.words-%u.skt", more,
+        (void)snprintf(suffix, SUFFIX_BYTES, ".words-%u.skt",
                        options->vocabulary);
 }
 
 static skn_status_t
-texts_open(skn_tokens_t *tokens, const char *const *source, size_t source_count,
-           const skn_tokens_options_t *options, skn_error_t *error)
+texts_open(skn_tokens_t *tokens, const char *suffix, tokens_opening_t *opening,
+           skn_error_t *error)
 {
-    char suffix[SUFFIX_BYTES];
-    tokens_opening_t opening = { .name = source[0], .options = options };
+    const skn_tokens_options_t *options = opening->options;
     skn_cache_places_t places = { 0 };
-    skn_status_t status =
-        skn_texts_init(&opening.texts, source, source_count, error);
-    suffix_write(suffix, options, source_count);
     const skn_cache_form_t form = {
-        .source = source[0],
+        .source = opening->name,
         .can_be_named = true,
-        .mode = opening.texts.mode,
+        .mode = opening->texts.mode,
         .place = options->cache,
         .path = options->cache_path,
         .magic = SKN_TOKENS_MAGIC,
         .suffix = suffix,
     };
-    if (status == SKN_OK)
-        status = skn_cache_places_init(&places, &form, error);
+    skn_status_t status = skn_cache_places_init(&places, &form, error);
     if (status == SKN_OK &&
-        !skn_cache_find(&places, file_fits, &opening, &tokens->cache)) {
+        !skn_cache_find(&places, file_fits, opening, &tokens->cache)) {
         tokens->info.built = true;
-        status = skn_cache_build(&places, file_write, &opening, &tokens->cache,
+        status = skn_cache_build(&places, file_write, opening, &tokens->cache,
                                  error);
     }
     skn_cache_places_fini(&places);
-    skn_texts_fini(&opening.texts);
     return status;
 }
 
@@ -210,31 +203,103 @@ view_open(skn_tokens_t *tokens, const char *name, skn_error_t *error)
     return SKN_OK;
 }
 
-skn_status_t
-skn_tokens_open(const char *const *source, size_t source_count,
-                const skn_tokens_options_t *options, skn_tokens_t **tokens_out,
-                skn_error_t *error)
+/* --- those that are open -------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static skn_tokens_t *all_open; /* under the lock, with key, holders, next */
+
+static skn_tokens_t *
+share(const char *key)
+{
+    (void)pthread_mutex_lock(&lock);
+    skn_tokens_t *found = all_open;
+    while (found && strcmp(found->key, key) != 0)
+        found = found->next;
+    if (found)
+        found->holders++;
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void
+list_add(skn_tokens_t *tokens)
+{
+    (void)pthread_mutex_lock(&lock);
+    tokens->holders = 1;
+    tokens->next = all_open;
+    all_open = tokens;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Whether another one still holds it. */
+static bool
+list_leave(skn_tokens_t *tokens)
+{
+    (void)pthread_mutex_lock(&lock);
+    bool is_held = tokens->holders > 0 && --tokens->holders > 0;
+    skn_tokens_t **at = &all_open;
+    while (!is_held && *at && *at != tokens)
+        at = &(*at)->next;
+    if (!is_held && *at)
+        *at = tokens->next;
+    (void)pthread_mutex_unlock(&lock);
+    return is_held;
+}
+
+static skn_status_t
+open_new(tokens_opening_t *opening, const char *suffix, char *key,
+         skn_tokens_t **tokens_out, skn_error_t *error)
 {
     bool is_one = false;
-    *tokens_out = NULL;
-    assert(source_count > 0);
+    skn_tokens_t *tokens = calloc(1, sizeof(*tokens));
+    if (!tokens) {
+        free(key);
+        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its tokens",
+                        skn_stream_name_shown(opening->name));
+    }
+    tokens->key = key;
+    skn_status_t status = token_file_open(tokens, opening->name,
+                                          opening->options, &is_one, error);
+    if (status == SKN_OK && !is_one)
+        status = texts_open(tokens, suffix, opening, error);
+    if (status == SKN_OK)
+        status = view_open(tokens, opening->name, error);
+    if (status == SKN_OK)
+        list_add(tokens);
+    else
+        skn_tokens_close(&tokens);
+    *tokens_out = tokens;
+    return status;
+}
+
+skn_status_t
+skn_tokens_open(const char *source, const skn_tokens_options_t *options,
+                skn_tokens_t **tokens, skn_error_t *error)
+{
+    char suffix[SUFFIX_BYTES], *key = NULL;
+    tokens_opening_t opening = { .name = source, .options = options };
+    *tokens = NULL;
     assert(options->tokenizer || options->kind != SKN_TOKENIZER_WORDS ||
            (options->vocabulary > SKN_TOKEN_WORDS &&
             options->vocabulary <= SKN_VOCABULARY_MAX));
-    skn_tokens_t *tokens = calloc(1, sizeof(*tokens));
-    if (!tokens)
-        return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its tokens",
-                        skn_stream_name_shown(source[0]));
-    skn_status_t status = SKN_OK;
-    if (source_count == 1)
-        status = token_file_open(tokens, source[0], options, &is_one, error);
-    if (status == SKN_OK && !is_one)
-        status = texts_open(tokens, source, source_count, options, error);
+    skn_status_t status = skn_texts_init(&opening.texts, source, error);
+    suffix_write(suffix, options);
+    if (status == SKN_OK &&
+        asprintf(&key, "%s\n%s\n%d\n%s\n%016" PRIx64, source, suffix,
+                 (int)options->cache,
+                 options->cache_path ? options->cache_path : "",
+                 opening.texts.fingerprint) < 0) {
+        key = NULL;
+        status = skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its tokens",
+                          skn_stream_name_shown(source));
+    }
     if (status == SKN_OK)
-        status = view_open(tokens, source[0], error);
-    if (status != SKN_OK)
-        skn_tokens_close(&tokens);
-    *tokens_out = tokens;
+        *tokens = share(key);
+    if (status == SKN_OK && !*tokens)
+        status = open_new(&opening, suffix, key, tokens, error);
+    else
+        free(key);
+    skn_texts_fini(&opening.texts);
     return status;
 }
 
@@ -243,10 +308,11 @@ skn_tokens_close(skn_tokens_t **tokens)
 {
     skn_tokens_t *closing = *tokens;
     *tokens = NULL;
-    if (!closing)
+    if (!closing || list_leave(closing))
         return;
     skn_tokenizer_destroy(&closing->tokenizer);
     skn_cache_unmap(&closing->cache);
+    free(closing->key);
     free(closing);
 }
 

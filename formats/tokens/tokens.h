@@ -5,8 +5,8 @@
  * A token file is used only if it is whole (a checksum over all of it), in
  * bounds, and made of these texts (names, sizes, times of change) with this
  * tokenizer; else it is silently made again. It has the tokenizer in it, so
- * that it can be used without the texts: where a source is itself a token file,
- * it is mapped as it is.
+ * that it can be used without the texts: where the source is itself a token
+ * file, it is mapped as it is.
  *
  * Every document ends with SKN_TOKEN_END. Memory does not grow with the texts,
  * except by their names and 33 bytes a file. An open array can be used from any
@@ -20,7 +20,7 @@
 
 typedef struct skn_tokens skn_tokens_t;
 
-/* { 0 } has the defaults: bytes, in a cache beside the first source. */
+/* { 0 } has the defaults: bytes, in a cache beside the source. */
 typedef struct skn_tokens_options {
     skn_cache_place_t cache;
     const char *cache_path;
@@ -48,15 +48,18 @@ typedef struct skn_tokens_info {
     const char *cache_path; /* NULL: the token file is anonymous */
 } skn_tokens_info_t;
 
-/* Opens the files and folders source[source_count] (texts.h), at least one.
- * SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA (no text, not UTF-8, a damaged
- * token file, another tokenizer), SKN_STORAGE (also a full disk),
- * SKN_CANNOT_CREATE, SKN_NO_MEMORY, SKN_BUSY (a text changed while it was read)
- * leave *tokens NULL and no temporary file. */
-skn_status_t skn_tokens_open(const char *const *source, size_t source_count,
+/* Opens the file or folder `source` (texts.h). If this process has it open with
+ * the same options, and its files have the same names, sizes and times, the
+ * array is shared: nothing is read, checked or made again. SKN_NO_INPUT,
+ * SKN_NO_PERMISSION, SKN_BAD_DATA (no text, not UTF-8, a damaged token file,
+ * another tokenizer), SKN_STORAGE (also a full disk), SKN_CANNOT_CREATE,
+ * SKN_NO_MEMORY, SKN_BUSY (a text changed while it was read) leave *tokens NULL
+ * and no temporary file. */
+skn_status_t skn_tokens_open(const char *source,
                              const skn_tokens_options_t *options,
                              skn_tokens_t **tokens, skn_error_t *error);
-/* Unmaps, frees, sets *tokens to NULL. *tokens may be NULL already. */
+/* Sets *tokens to NULL, which it may be already; the last of those who share it
+ * unmaps it. */
 void skn_tokens_close(skn_tokens_t **tokens);
 
 const skn_tokens_info_t *skn_tokens_info(const skn_tokens_t *tokens);

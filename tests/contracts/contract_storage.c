@@ -167,7 +167,7 @@ open_tokens(place_t *place, skn_error_t *error)
     const char *source = place->text;
     skn_sequences_split_t split;
     skn_tokens_t *tokens;
-    skn_status_t status = skn_tokens_open(&source, 1, &options, &tokens, error);
+    skn_status_t status = skn_tokens_open(source, &options, &tokens, error);
     if (status != SKN_OK) {
         cr_expect_null(tokens);
         return status;

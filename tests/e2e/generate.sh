@@ -133,6 +133,23 @@ refuses 71 "weights that do not fit" "fewer model.layers, or" \
     "$skein" train m.yaml -o data.train=folder/a.txt \
     -o model.width=65536 -o model.layers=900 -o checkpoint.path=longer
 
+# --- nodes that keep parts of the checkpoints ---
+hold_ports 2
+list="nodes=[{name: a, address: \"tcp://127.0.0.1:${ports[0]}\"},
+    {name: b, address: \"tcp://127.0.0.1:${ports[1]}\"}]"
+pids=()
+for name in a b; do
+    timeout -k 5 60 "$skein" node "$name" m.yaml -o "$list" \
+        -o data.train=folder/a.txt -o data.tokenizer=words -o train.steps=8 \
+        -o checkpoint.copies=2 -o checkpoint.path="of.$name" \
+        >"$name.out" 2>&1 </dev/null &
+    pids+=($!)
+done
+check "two nodes train" wait "${pids[@]}"
+rm of.a/tokenizer
+check "the tokenizer of either folder is enough" \
+    "$skein" generate of.b --tokens 5
+
 # --- eval ---
 refuses 66 "eval without the run's text" "text.txt" "$skein" eval run
 mv away.txt text.txt

@@ -12,6 +12,7 @@
 
 #include "actors/protocol/decoder.h"
 #include "formats/dataset/dataset.h"
+#include "formats/tokens/tokens.h"
 #include "skein/limits.h"
 #include "topology/model/model.h"
 #include "topology/model/reasons.h"
@@ -102,6 +103,16 @@ skn_status_t skn_plan_make_within(skn_plan_t *plan, skn_model_t *model,
                                   uint32_t unit_count, uint64_t memory_bytes,
                                   skn_error_t *error);
 
+/* The texts of a decoder. While they are open, its plan and the actors of its
+ * run, which open them too, share them. */
+typedef struct skn_plan_texts {
+    skn_tokens_t *train, *test; /* test: NULL if there is none */
+} skn_plan_texts_t;
+
+/* As skn_corpus_open; closed after a failure. */
+skn_status_t skn_plan_texts_open(skn_plan_texts_t *texts,
+                                 const skn_model_t *model, skn_error_t *error);
+void skn_plan_texts_close(skn_plan_texts_t *texts);
 /* What to make smaller so that a run needs less memory, in words. */
 const char *skn_plan_smaller(const skn_plan_t *plan);
 /* Returns the folder of offloaded moments in a run whose folder is `run_path`,

@@ -70,57 +70,65 @@ take_tokens(skn_plan_data_t *data, const skn_model_t *model,
     return status;
 }
 
-/* Opens data.train or data.test. `trained`: skn_corpus_open. */
-static skn_status_t
-open_text(const skn_model_t *model, const char *path, const char *which,
-          const skn_tokenizer_t *trained, skn_tokens_t **tokens,
-          skn_error_t *error)
-{
-    const skn_corpus_t corpus = {
-        .tokenizer = model->data.tokenizer,
-        .vocabulary = (uint32_t)model->data.vocabulary,
-        .cache = model->data.cache,
-    };
-    return skn_corpus_open(&corpus, path, which, trained, tokens, error);
-}
-
 static skn_status_t
 take_test(skn_plan_data_t *data, const skn_model_t *model,
-          const skn_tokens_t *train, skn_error_t *error)
+          const skn_tokens_t *tokens, skn_error_t *error)
 {
-    const char *path = model->data.test;
     skn_sequences_split_t split = { 0 };
-    skn_tokens_t *tokens = NULL;
-    if (!path[0])
+    if (!tokens)
         return SKN_OK;
-    skn_status_t status = open_text(
-        model, path, "test", skn_tokens_tokenizer(train), &tokens, error);
-    if (status == SKN_OK)
-        status =
-            skn_sequences_split(tokens, path, (uint32_t)model->data.context, 0,
-                                (uint64_t)model->train.seed, &split, error);
+    skn_status_t status = skn_sequences_split(
+        tokens, model->data.test, (uint32_t)model->data.context, 0,
+        (uint64_t)model->train.seed, &split, error);
     if (status == SKN_OK) {
         data->test_points = split.train.count * (uint64_t)model->data.context;
         data->mapped_bytes += skn_tokens_info(tokens)->mapped_bytes;
         data->content_hash = skn_corpus_hash(data->content_hash, tokens);
     }
     skn_sequences_split_fini(&split);
-    skn_tokens_close(&tokens);
     return status;
+}
+
+skn_status_t
+skn_plan_texts_open(skn_plan_texts_t *texts, const skn_model_t *model,
+                    skn_error_t *error)
+{
+    const skn_model_data_t *data = &model->data;
+    const skn_corpus_t corpus = {
+        .tokenizer = data->tokenizer,
+        .vocabulary = (uint32_t)data->vocabulary,
+        .cache = data->cache,
+    };
+    *texts = (skn_plan_texts_t){ 0 };
+    skn_status_t status = skn_corpus_open(&corpus, data->train, "train", NULL,
+                                          &texts->train, error);
+    if (status == SKN_OK && data->test[0])
+        status = skn_corpus_open(&corpus, data->test, "test",
+                                 skn_tokens_tokenizer(texts->train),
+                                 &texts->test, error);
+    if (status != SKN_OK)
+        skn_plan_texts_close(texts);
+    return status;
+}
+
+void
+skn_plan_texts_close(skn_plan_texts_t *texts)
+{
+    skn_tokens_close(&texts->train);
+    skn_tokens_close(&texts->test);
 }
 
 skn_status_t
 skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
                    skn_error_t *error)
 {
-    skn_tokens_t *tokens = NULL;
-    skn_status_t status =
-        open_text(model, model->data.train, "train", NULL, &tokens, error);
+    skn_plan_texts_t texts;
+    skn_status_t status = skn_plan_texts_open(&texts, model, error);
     if (status == SKN_OK)
-        status = take_tokens(&plan->data, model, tokens, error);
+        status = take_tokens(&plan->data, model, texts.train, error);
     if (status == SKN_OK)
-        status = take_test(&plan->data, model, tokens, error);
-    skn_tokens_close(&tokens);
+        status = take_test(&plan->data, model, texts.test, error);
+    skn_plan_texts_close(&texts);
     return status;
 }
 

@@ -102,7 +102,7 @@ skn_wire_keepers(wire_t *wire)
             skn_wire_text(wire, "config", start->config_text);
         if (wire->model->data.labels[0])
             skn_wire_text(wire, "labels", wire->model->data.labels);
-        if (k == 0 && !start->predict)
+        if (!start->predict)
             skn_wire_tokenizer(wire);
         skn_wire_int(wire, "owners", count_senders(wire, k));
         if (has_keeper_per_node(wire))

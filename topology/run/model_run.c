@@ -558,6 +558,10 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
                                     : find_run(run, options, error);
     if (status != SKN_OK || run->resume.finished)
         return status;
+    if (skn_model_is_decoder(run->model))
+        status = skn_plan_texts_open(&run->texts, run->model, error);
+    if (status != SKN_OK)
+        return status;
     status = skn_plan_make_within(&run->plan, run->model, units,
                                   memory_allowed(run->model), error);
     if (status == SKN_OK)
@@ -578,6 +582,7 @@ void
 skn_model_run_close(skn_model_run_t *run)
 {
     skn_topology_destroy(&run->topology);
+    skn_plan_texts_close(&run->texts);
     skn_resume_fini(&run->resume);
     for (size_t k = 0; run->whole_plugin && k < run->model->plugin_count; k++)
         free(run->whole_plugin[k]);

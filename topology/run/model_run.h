@@ -42,6 +42,7 @@ typedef struct skn_model_run {
     skn_model_t whole; /* the same, resolved, with absolute paths */
     char *whole_path[8], **whole_plugin;
     skn_model_node_t *whole_node; /* whole.nodes, with keys of their own */
+    skn_plan_texts_t texts;       /* of a decoder */
     skn_plan_t plan;
     skn_resume_t resume;
     skn_topology_t *topology; /* NULL if the run has already finished */

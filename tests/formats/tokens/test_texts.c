@@ -38,7 +38,7 @@ list_good(const char *source)
 {
     skn_texts_t texts;
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_texts_init(&texts, &source, 1, &error), SKN_OK, "%s",
+    cr_assert_eq(skn_texts_init(&texts, source, &error), SKN_OK, "%s",
                  error.text);
     return texts;
 }
@@ -97,32 +97,12 @@ Test(texts, the_fingerprint_changes_with_a_name_a_size_and_a_time)
     folder_remove(folder.path);
 }
 
-Test(texts, several_sources_come_in_the_order_that_they_are_named_in)
-{
-    folder_t folder;
-    char file[600], inner[600];
-    folder_make(&folder);
-    put(&folder, "z.txt", "z");
-    put(&folder, "in/a.txt", "a");
-    (void)snprintf(file, sizeof(file), "%s/z.txt", folder.path);
-    (void)snprintf(inner, sizeof(inner), "%s/in", folder.path);
-    const char *const source[] = { file, inner };
-    skn_texts_t texts;
-    skn_error_t error = { 0 };
-    cr_assert_eq(skn_texts_init(&texts, source, 2, &error), SKN_OK);
-    cr_assert_eq(texts.count, 2u);
-    cr_expect_str_eq(texts.path[0], file);
-    cr_expect(texts.is_named[0] && !texts.is_named[1]);
-    skn_texts_fini(&texts);
-    folder_remove(folder.path);
-}
-
 static void
 expect_unlisted(const char *source, skn_status_t status, const char *sentence)
 {
     skn_texts_t texts;
     skn_error_t error = { 0 };
-    cr_expect_eq(skn_texts_init(&texts, &source, 1, &error), status);
+    cr_expect_eq(skn_texts_init(&texts, source, &error), status);
     cr_expect_str_eq(error.text, sentence);
     skn_texts_fini(&texts);
 }

@@ -198,30 +198,33 @@ Test(tokens, the_token_file_is_made_once_for_each_tokenizer)
     folder_remove(folder.path);
 }
 
-Test(tokens, several_sources_are_one_array_with_a_token_file_of_its_own)
+Test(tokens, texts_that_are_open_are_shared_until_they_change)
 {
     folder_t folder;
-    char second[600], path[600];
+    const skn_tokens_options_t bytes = { .cache = SKN_CACHE_ANONYMOUS };
+    const skn_tokens_options_t words = { .cache = SKN_CACHE_ANONYMOUS,
+                                         .kind = SKN_TOKENIZER_WORDS,
+                                         .vocabulary = 300 };
     folder_make(&folder);
     text_write(folder.file, "the cat");
-    put(&folder, "second", "a dog", 5);
-    path_in(&folder, "second", second);
-    const char *const source[] = { folder.file, second };
-    const skn_tokens_options_t options = { 0 };
-    for (int turn = 0; turn < 2; turn++) {
-        skn_tokens_t *tokens;
-        skn_error_t error = { 0 };
-        cr_assert_eq(skn_tokens_open(source, 2, &options, &tokens, &error),
-                     SKN_OK, "%s", error.text);
-        cr_expect_eq(skn_tokens_info(tokens)->built, turn == 0);
-        cr_expect_eq(skn_tokens_info(tokens)->document_count, 2u);
-        expect_document(tokens, 0, "the cat", 7);
-        expect_document(tokens, 1, "a dog", 5);
-        skn_tokens_close(&tokens);
-        cr_expect_eq(builds(folder.file, &options), turn == 0);
-    }
-    path_in(&folder, "f.txt.1-more.bytes.skt", path);
-    cr_expect_eq(access(path, R_OK), 0);
+    skn_tokens_t *first = tokens_good(folder.file, &bytes);
+    skn_tokens_t *second = tokens_good(folder.file, &bytes);
+    skn_tokens_t *other = tokens_good(folder.file, &words);
+    cr_expect_eq(first, second);
+    cr_expect_neq(first, other);
+    skn_tokens_close(&first);
+    expect_document(second, 0, "the cat", 7);
+    text_write(folder.file, "another text");
+    first = tokens_good(folder.file, &bytes);
+    cr_expect_neq(first, second);
+    expect_document(first, 0, "another text", 12);
+    expect_document(second, 0, "the cat", 7);
+    skn_tokens_close(&second);
+    skn_tokens_close(&other);
+    second = tokens_good(folder.file, &bytes);
+    cr_expect_eq(first, second, "it is in the list still");
+    skn_tokens_close(&first);
+    skn_tokens_close(&second);
     folder_remove(folder.path);
 }
 

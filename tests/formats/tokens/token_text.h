@@ -114,8 +114,8 @@ tokens_good(const char *path, const skn_tokens_options_t *options)
 {
     skn_error_t error = { 0 };
     skn_tokens_t *tokens;
-    cr_assert_eq(skn_tokens_open(&path, 1, options, &tokens, &error), SKN_OK,
-                 "%s", error.text);
+    cr_assert_eq(skn_tokens_open(path, options, &tokens, &error), SKN_OK, "%s",
+                 error.text);
     return tokens;
 }
 
@@ -125,8 +125,8 @@ tokens_refused(const char *path, const skn_tokens_options_t *options,
 {
     skn_error_t error = { 0 };
     skn_tokens_t *tokens;
-    cr_expect_eq(skn_tokens_open(&path, 1, options, &tokens, &error), status,
-                 "%s", error.text);
+    cr_expect_eq(skn_tokens_open(path, options, &tokens, &error), status, "%s",
+                 error.text);
     cr_expect_null(tokens);
     cr_expect_str_eq(error.text, sentence);
 }

@@ -2,6 +2,7 @@
  * and that a run of it has the same bits for every number of stages. Covers
  * topology/plan/plan_decoder_wire.c too.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "actors/protocol/corpus.h"
 #include "tests/topology/plan/decoder_runs.h"
 #include "topology/plan/plan_internal.h"
 
@@ -28,6 +29,22 @@ Test(plan_decoder, what_is_left_open_follows_from_the_file_and_the_cores)
     cr_expect_eq(plan->total_batches, 24);
     cr_expect_eq(plan->parameters,
                  2 * 257 * 32 + 32 * (4 * (2 + 4 * 32 + 3 * 96) + 1));
+    skn_model_run_close(&run);
+}
+
+/* Without a cache, each open would read and cut the text again. */
+Test(plan_decoder, the_text_is_cut_into_tokens_once)
+{
+    char path[TEMP_FOLDER_BYTES + 16];
+    skn_model_run_t run = open_run(NULL, 0);
+    skn_corpus_t corpus = { "bytes", 32768, "none" };
+    skn_tokens_t *tokens = NULL;
+    skn_error_t error = { 0 };
+    (void)snprintf(path, sizeof(path), "%s/text.txt", folder);
+    cr_assert_eq(skn_corpus_open(&corpus, path, "train", NULL, &tokens, &error),
+                 SKN_OK, "%s", error.text);
+    cr_expect_eq(tokens, run.texts.train, "as the source does it");
+    skn_tokens_close(&tokens);
     skn_model_run_close(&run);
 }
 

@@ -5,17 +5,24 @@
 #include "cli/base/read_config.h"
 #include "cli/base/verbs.h"
 
+static const char *
+plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void
 print_ok(const cli_call_t *call, const skn_config_info_t *info)
 {
     bool is_model = info->sort == SKN_CONFIG_IS_MODEL;
     const char *path = call->operands[0];
     if (!call->json && is_model) {
-        (void)printf("ok: %s is a model of %u layers\n", path,
-                     info->layer_count);
+        (void)printf("ok: %s is a model of %u layer%s\n", path,
+                     info->layer_count, plural(info->layer_count));
     } else if (!call->json) {
-        (void)printf("ok: %s is a topology of %u actors and %u pipes\n", path,
-                     info->actor_count, info->pipe_count);
+        (void)printf("ok: %s is a topology of %u actor%s and %u pipe%s\n", path,
+                     info->actor_count, plural(info->actor_count),
+                     info->pipe_count, plural(info->pipe_count));
     } else {
         (void)fputs("{\"event\":\"ok\",\"file\":", stdout);
         cli_json_string(path, stdout);

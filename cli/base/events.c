@@ -416,9 +416,10 @@ print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
     print_data(event);
     if (unlabelled > 0 || featureless > 0)
         (void)skn_text_print(stdout,
-                             "       %.0f points without labels are not "
-                             "trained on, %.0f without features are\n",
-                             unlabelled, featureless);
+                             "       %.0f point%s without labels left out, "
+                             "%.0f without features kept\n",
+                             unlabelled, unlabelled == 1 ? "" : "s",
+                             featureless);
     (void)skn_text_print(
         stdout,
         "model  %.1f million parameters, %.0f actors on %.0f unit%s, about "

@@ -297,10 +297,11 @@ refuse_points(const skn_xmc_reader_t *reader, skn_error_t *error)
                         skn_stream_name_shown(reader->name),
                         reader->line_number, SKN_POINTS_MAX);
     (void)skn_fail(error, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: the header says %" PRIu64 " points, but "
+                   "%s:%" PRIu64 ":1: the header says %" PRIu64 " point%s, but "
                    "here is one more",
                    skn_stream_name_shown(reader->name), reader->line_number,
-                   reader->header_points);
+                   reader->header_points,
+                   reader->header_points == 1 ? "" : "s");
     return skn_fail_hint(error, SKN_BAD_DATA,
                          "correct the header, or leave it out");
 }

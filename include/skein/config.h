@@ -108,9 +108,9 @@ typedef struct skn_config_info_s {
     const char *const *nodes; /* their names */
     uint32_t node;            /* index of the option `node`; 0 without it */
     /* For a model file; 0 otherwise. */
-    uint32_t layer_count;
-    uint32_t cores;   /* that `resources.cores` asks for; 0: auto */
-    bool keeps_parts; /* each node keeps its part of a checkpoint */
+    uint32_t layer_count; /* of a decoder: without embedding and head */
+    uint32_t cores;       /* that `resources.cores` asks for; 0: auto */
+    bool keeps_parts;     /* each node keeps its part of a checkpoint */
     /* For a topology file, or a model file that was planned; 0 otherwise. */
     uint32_t actor_count, pipe_count;
     const char *port; /* the first actor whose messages a host program sends and

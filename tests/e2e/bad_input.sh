@@ -98,7 +98,7 @@ line "too few lines" '5 10 20\n1 2:3\n' \
     ":1:1: the header says 5 points, but the file ends after 1; is the \
 file truncated[?] if not, correct the header"
 line "too many lines" '1 10 20\n1 2:3\n2 3:1\n' \
-    ":3:1: the header says 1 points, but here is one more; correct the \
+    ":3:1: the header says 1 point, but here is one more; correct the \
 header, or leave it out"
 line "a label out of range" '2 10 20\n1 2:3\n20 3:1\n' \
     ":3:1: label 20 is out of range: the header says 20 labels, counted \
@@ -195,7 +195,7 @@ check "lines without labels or features are accepted" \
     seen 0 "" "${training[@]}" "${odd[@]}"
 rm -rf new
 check_match "  counted, and how they are treated is printed" \
-    "1 points without labels are not trained on, 1 without features are" out
+    "1 point without labels left out, 1 without features kept" out
 check "  and in the start event" seen 0 "" "$skein" train tiny.yaml --json \
     -o checkpoint.path=odd "${odd[@]}"
 check_equal "  by number" \

@@ -132,9 +132,10 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
                                error.text);
     if (decoder->stages > decoder->layers)
         (void)skn_problems_add(problems, skn_rules_mark(node, "stages"),
-                               "%lld stages are more than the %lld layers",
+                               "%lld stages are more than the %lld layer%s",
                                (long long)decoder->stages,
-                               (long long)decoder->layers);
+                               (long long)decoder->layers,
+                               decoder->layers == 1 ? "" : "s");
     if (micro != SKN_AUTO && micro % model->data.context != 0) {
         (void)skn_problems_add(problems, skn_rules_mark(train, "micro_tokens"),
                                "'micro_tokens' is %lld, which is not whole "

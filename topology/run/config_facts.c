@@ -84,7 +84,9 @@ describe_model(skn_config_t *config, const skn_model_t *model)
     info->node_count = (uint32_t)model->node_count;
     for (uint32_t k = 0; k < info->node_count; k++)
         config->nodes[k] = model->nodes[k].name;
-    info->layer_count = (uint32_t)model->layer_count;
+    info->layer_count = skn_model_is_decoder(model)
+                            ? (uint32_t)model->decoder.layers
+                            : (uint32_t)model->layer_count;
     info->cores = skn_model_cores_count(&model->resources.cores);
     info->keeps_parts = skn_model_copies_parts(model);
 }

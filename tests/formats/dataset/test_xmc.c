@@ -264,7 +264,7 @@ Test(xmc, empty_lines_are_points_except_at_the_end)
 Test(xmc, a_header_that_disagrees_is_refused)
 {
     EXPECT_FILE_REFUSED("1 5 5\n4\n\n3\n", "f.txt:4:1: the header says 1 "
-                                           "points, but here is one more");
+                                           "point, but here is one more");
     EXPECT_FILE_REFUSED("3 5 5\n4\n3\n", "f.txt:1:1: the header says 3 points, "
                                          "but the file ends after 2");
     EXPECT_FILE_REFUSED("1 5 5\n5\n",

@@ -253,7 +253,7 @@ def train(own, model):
     ids, optimizer = read_ids(own), optimizer_of(own, model)
     rates, loss = [], 0.0
     for step in range(own.steps):
-        began_s = time.process_time()
+        began_s, came_s = time.process_time(), time.perf_counter()
         for group in optimizer.param_groups:
             group["lr"] = rate_at(own, step)
         optimizer.zero_grad(set_to_none=True)
@@ -275,6 +275,7 @@ def train(own, model):
         rates.append(own.micros * own.rows * own.context / spent_s)
         print(json.dumps({"event": "step", "step": step, "loss": total,
                           "rate": rate_at(own, step), "norm": float(norm),
+                          "seconds": round(time.perf_counter() - came_s, 4),
                           "cpu_s": round(spent_s, 4)}), flush=True)
     counted = rates[1:] or rates    # the first step allocates
     return {"loss": total, "parameters": sum(

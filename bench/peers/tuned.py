@@ -45,9 +45,9 @@ print(2e-9 * 512 * 768 * 512 / best_s)
 
 
 def plain(threads=1):
-    """That of programs other than PyTorch."""
+    """That of programs other than PyTorch, also if we have PyTorch's own."""
     kept = {key: value for key, value in os.environ.items()
-            if key not in FORCED}
+            if key not in FORCED and key not in MALLOC}
     return dict(kept, OMP_NUM_THREADS=str(threads),
                 OPENBLAS_NUM_THREADS=str(threads))
 

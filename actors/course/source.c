@@ -11,6 +11,12 @@
  * gate of W would let one batch pass in the time of the longest path to an
  * owner; with 2 W - 1 issued, W of them can be between forward and update.
  *
+ * Where layers owe the gradients of their weights (actors/stage), W, a batch
+ * counts until it has been applied in the first layer (`first_owners`), whose
+ * gradient is the last that others wait for: W of another layer would hold back
+ * the next batch, by up to 7% of a step (bench/results/schedules.md). The
+ * others may owe as many batches again.
+ *
  * The course sets how far to run; there, or when told to halt, the window runs
  * empty: a marker. A batch follows from its number (batches.h): a resume needs
  * nothing else, and neither do the readers of other nodes, which make their
@@ -25,15 +31,16 @@
 
 typedef struct source_state {
     skn_batches_t batches;
-    uint32_t window, owners;
+    uint32_t window, owners, first_owners;
     uint64_t accumulate; /* batches of a step: spans are whole steps */
     /* The current span: batches [next, end) are to be issued, those below `low`
-     * have been applied by all. */
+     * have been applied by all, those below `back` by the first layer. */
     bool running;
     skn_purpose_t purpose;
-    uint64_t next, end, low, floor, trained;
+    uint64_t next, end, low, back, floor, trained;
     skn_rounding_t rounding; /* the span's gradients, over all owners */
-    uint32_t applied[SKN_ISSUED_MAX + 1]; /* owners that applied it, by batch */
+    /* Owners that applied it, by batch: all, and those of the first layer. */
+    uint32_t applied[SKN_ISSUED_MAX + 1], returned[SKN_ISSUED_MAX + 1];
 } source_state_t;
 
 static skn_status_t
@@ -50,6 +57,7 @@ issue(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
     assert(source->next <= source->end);
     assert(source->next - source->low <= SKN_ISSUED_MAX + 1);
     source->applied[issue.batch % (SKN_ISSUED_MAX + 1)] = 0;
+    source->returned[issue.batch % (SKN_ISSUED_MAX + 1)] = 0;
     if (skn_actor_receivers(actor, &skn_issue_schema) > 0)
         status = skn_actor_send(actor, &skn_issue_schema, &issue, error);
     if (status == SKN_OK)
@@ -71,6 +79,17 @@ reach(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
     return skn_actor_send(actor, &skn_reached_schema, &reached, error);
 }
 
+/* Whether there is credit for another batch. */
+static bool
+has_credit(const source_state_t *source)
+{
+    bool by_first =
+        source->purpose == SKN_PURPOSE_TRAIN && source->first_owners > 0;
+    return by_first ? source->next - source->back < source->window &&
+                          source->next - source->low < 2 * source->window
+                    : source->next - source->low < source->window;
+}
+
 static skn_status_t
 source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
@@ -81,8 +100,7 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
     }
     if (source->next == source->end && source->low == source->next)
         return reach(actor, source, error);
-    if (source->next < source->end &&
-        source->next - source->low < source->window)
+    if (source->next < source->end && has_credit(source))
         return issue(actor, source, error);
     skn_actor_rest(actor);
     return SKN_OK;
@@ -119,7 +137,7 @@ on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
                         (unsigned long long)go->end);
     source->running = true;
     source->purpose = (skn_purpose_t)go->purpose;
-    source->next = source->low = go->first;
+    source->next = source->low = source->back = go->first;
     source->end = go->end;
     source->floor =
         go->purpose == SKN_PURPOSE_TRAIN ? go->first : source->trained;
@@ -169,11 +187,17 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         "%s: batch %llu was applied more than %u times",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch, owners);
+    if (applied->layer == 0)
+        source->returned[applied->batch % (SKN_ISSUED_MAX + 1)]++;
     source->rounding.changed += applied->changed;
     source->rounding.square += applied->square;
     while (source->low < source->next &&
            source->applied[source->low % (SKN_ISSUED_MAX + 1)] == owners)
         source->low++;
+    while (source->back < source->next &&
+           source->returned[source->back % (SKN_ISSUED_MAX + 1)] ==
+               source->first_owners)
+        source->back++;
     return SKN_OK;
 }
 
@@ -185,6 +209,8 @@ source_open(skn_actor_t *actor, void *state, skn_error_t *error)
     source_state_t *source = state;
     source->window = (uint32_t)skn_actor_option_int(actor, "window");
     source->owners = (uint32_t)skn_actor_option_int(actor, "owners");
+    source->first_owners =
+        (uint32_t)skn_actor_option_int(actor, "first_owners");
     source->accumulate = (uint64_t)skn_actor_option_int(actor, "accumulate");
     return skn_batches_open(&source->batches, actor, error);
 }
@@ -203,6 +229,9 @@ static const skn_option_t options[] = {
       "owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "number of updaters that must apply each batch" },
+    { "first_owners", SKN_OPTION_INT, "0", 0, SKN_ACTORS_MAX, NULL,
+      "those of the first layer, if `window` counts the batches that they have "
+      "not applied; others may lag by as many" },
     { 0 },
 };
 

@@ -41,7 +41,7 @@ typedef struct skn_hidden {
 #define SKN_TURNS_OPTIONS                                                      \
     SKN_OPTION_OF("window", "1", SKN_SETTING_WINDOW),                          \
         SKN_OPTION_OF("accumulate", "1", SKN_SETTING_ACCUMULATE),              \
-        { "flights", SKN_OPTION_INT, "1", 1, SKN_ISSUED_MAX, NULL,             \
+        { "flights", SKN_OPTION_INT, "1", 1, SKN_WINDOW_MAX, NULL,             \
           "with accumulate: batches between forward pass and update" },        \
         SKN_OPTION_OF("order", "fixed", SKN_SETTING_ORDER)
 

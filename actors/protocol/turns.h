@@ -50,11 +50,11 @@ void skn_turns_init(skn_turns_t *turns, uint64_t window, uint64_t accumulate,
                     uint64_t flights, bool free_order);
 
 /* Batches that an owner may hold at once: those in flight, and those that have
- * come before their turn. */
+ * come before their turn, as many at most (source.c). */
 static inline uint64_t
 skn_turns_held(const skn_turns_t *turns)
 {
-    return turns->accumulate == 1 ? 2 * turns->window : turns->flights;
+    return 2 * turns->flights;
 }
 
 /* Whether no batch may be computed before another update. */

@@ -36,6 +36,7 @@ typedef struct updater {
     skn_rows_t rows;
     skn_optimizer_t optimizer;
     skn_layout_t layout;
+    uint32_t layer;     /* its number */
     uint32_t row_first; /* global number of row 0 */
     skn_tensor_place_t place;
     bool has_copy, half; /* the shard has a copy, in bf16 */
@@ -196,10 +197,11 @@ step_sums(updater_t *updater, float factor, skn_lease_t *lease)
 }
 
 static skn_status_t
-send_applied(skn_actor_t *actor, const skn_gradient_t *gradient,
-             skn_error_t *error)
+send_applied(skn_actor_t *actor, const updater_t *updater,
+             const skn_gradient_t *gradient, skn_error_t *error)
 {
     skn_applied_t applied = { .batch = gradient->batch,
+                              .layer = updater->layer,
                               .shard = skn_actor_index(actor),
                               .changed = gradient->changed,
                               .square = gradient->square };
@@ -234,7 +236,8 @@ make_step(skn_actor_t *actor, updater_t *updater,
     if (batch >= updater->next_batch)
         updater->next_batch = batch + 1;
     skn_status_t status = skn_actor_post(actor, lease, error);
-    return status == SKN_OK ? send_applied(actor, gradient, error) : status;
+    return status == SKN_OK ? send_applied(actor, updater, gradient, error)
+                            : status;
 }
 
 /* Sends the squares of the step's gradient, which is the mean over batches. */
@@ -310,7 +313,7 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         skn_accumulator_add(accumulator, gradient->unit.at[k],
                             gradient->value.at + k * accumulator->width);
     if (!ends_step)
-        return send_applied(actor, gradient, error);
+        return send_applied(actor, updater, gradient, error);
     if (updater->every_row)
         skn_accumulator_touch_all(accumulator);
     if (!updater->clips)
@@ -549,7 +552,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     updater_t *updater = state;
     uint64_t seed = (uint64_t)skn_actor_option_int(actor, "seed");
-    uint64_t tensor = (uint64_t)skn_actor_option_int(actor, "layer");
+    updater->layer = (uint32_t)skn_actor_option_int(actor, "layer");
     const char *resume = skn_actor_option_text(actor, "resume");
     updater->optimizer.kernels = skn_kernels_pick(error);
     if (!updater->optimizer.kernels)
@@ -575,7 +578,7 @@ updater_open(skn_actor_t *actor, void *state, skn_error_t *error)
         strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0;
     updater->half =
         strcmp(skn_actor_option_text(actor, "weights"), "bf16") == 0;
-    open_optimizer(actor, updater, seed, tensor);
+    open_optimizer(actor, updater, seed, updater->layer);
     skn_rows_kind_t kind = kind_of(actor);
     if (updater->half && !updater->has_copy && kind != SKN_ROWS_SGD_BF16 &&
         kind != SKN_ROWS_ADAGRAD_BF16)

@@ -76,7 +76,7 @@ plan = sys.stdin.read()
 source = re.search(r"    - \{ name: source, .*\n", plan).group(0)
 reader = source.replace("source", "reader").replace("kind: source",
     "kind: reader")
-reader = re.sub(r", (window|owners): \d+", "", reader)
+reader = re.sub(r", (window|owners|first_owners): \d+", "", reader)
 plan = plan.replace(source, source + reader)
 def pipe(message):
     return re.search(r"    - \{ from: source, to: (.*), message: %s, .*\n"

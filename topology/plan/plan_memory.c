@@ -207,10 +207,9 @@ layer_bytes(const skn_plan_t *plan, size_t number, uint64_t count,
     const skn_model_t *model = plan->model;
     const skn_model_layer_t *layer = &model->layers[number];
     bool is_decoder = skn_model_is_decoder(model);
-    uint64_t flights =
-        1 + (is_decoder ? plan->flights : (uint64_t)model->train.window);
-    uint64_t issued =
-        is_decoder ? plan->flights : 2 * (uint64_t)model->train.window;
+    uint64_t window =
+        is_decoder ? plan->flights : (uint64_t)model->train.window;
+    uint64_t flights = 1 + window, issued = 2 * window;
     uint64_t batch = (uint64_t)model->train.batch_rows;
     uint64_t below = skn_plan_inputs(plan, number);
     uint64_t units = skn_plan_outputs(plan, number), bytes = 0;

@@ -422,6 +422,64 @@ start_with_nonsense(skn_actor_t *actor, skn_error_t *error)
     return skn_actor_send(actor, &skn_applied_schema, &applied, error);
 }
 
+/* --- credits that the first layer returns --------------------------------- */
+
+#define OWING_WINDOW 3
+#define OWING_BATCHES 17
+static uint32_t out[OWNERS], out_max[OWNERS]; /* not applied, by layer */
+static uint32_t owing_issued;
+
+static skn_status_t
+apply_in(skn_actor_t *actor, uint32_t layer, skn_error_t *error)
+{
+    skn_applied_t applied = { .batch = owing_issued - out[layer]--,
+                              .layer = layer,
+                              .shard = layer };
+    return skn_actor_send(actor, &skn_applied_schema, &applied, error);
+}
+
+/* The first layer applies when the window is full, the second one when no more
+ * batches can be issued before it does. */
+static skn_status_t
+owe(skn_actor_t *actor, skn_error_t *error)
+{
+    bool is_end = owing_issued == OWING_BATCHES;
+    skn_status_t status = SKN_OK;
+    if (out[0] > 0 && (is_end || out[0] == OWING_WINDOW))
+        status = apply_in(actor, 0, error);
+    else if (out[1] > 0 && (is_end || out[1] == 2 * OWING_WINDOW))
+        status = apply_in(actor, 1, error);
+    return status == SKN_OK && (!is_end || out[1] > 0)
+               ? skn_actor_ask_clock(actor, 0, error)
+               : status;
+}
+
+static skn_status_t
+react_owing(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+            skn_error_t *error)
+{
+    (void)message;
+    seen.span += schema == &skn_reached_schema;
+    if (schema != &skn_batch_schema)
+        return seen.span == seen.spans ? go(actor, error) : SKN_OK;
+    for (uint32_t k = 0; k < OWNERS; k++)
+        out_max[k] = ++out[k] > out_max[k] ? out[k] : out_max[k];
+    return owing_issued++ == 0 ? skn_actor_ask_clock(actor, 0, error) : SKN_OK;
+}
+
+Test(source, a_layer_may_owe_a_window_when_the_first_one_returns_credits)
+{
+    probe.react = react_owing;
+    probe.tick = owe;
+    probe_option("window", "3");
+    probe_option("first_owners", "1");
+    span(0, OWING_BATCHES, SKN_PURPOSE_TRAIN);
+    probe_run_well();
+    cr_expect_eq(owing_issued, OWING_BATCHES);
+    cr_expect_eq(out_max[0], OWING_WINDOW);
+    cr_expect_eq(out_max[1], 2 * OWING_WINDOW);
+}
+
 Test(source, a_batch_that_is_not_in_flight_is_refused)
 {
     probe.start = start_with_nonsense;

@@ -256,13 +256,13 @@ Test(stage, what_is_recomputed_has_the_same_bits)
     expect_oracle();
 }
 
-Test(stage, with_room_for_one_batch_the_next_waits_for_its_gradient)
+Test(stage, with_room_for_one_batch_one_more_may_wait)
 {
     probe_option("flights", "1");
     probe_run();
     /* The probe sends three at once, which no source would. */
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
-    cr_expect(strstr(probe.error.text, "stage.0: unexpected batch 1"), "%s",
+    cr_expect(strstr(probe.error.text, "stage.0: unexpected batch 2"), "%s",
               probe.error.text);
 }
 

@@ -96,6 +96,7 @@ refuses 66 "a missing run" "nowhere" "$skein" generate nowhere
 refuses 64 "a negative temperature" "must be a number in 0..100" \
     "$skein" generate run --temperature -1
 refuses 64 "a top-p above 1" "top-p" "$skein" generate run --top-p 2
+refuses 64 "a top-p of 0" "must be above 0" "$skein" generate run --top-p 0
 refuses 64 "no tokens" "must be a whole number" "$skein" generate run --tokens 0
 refuses 64 "a seed that is no number" "whole number" \
     "$skein" generate run --seed x

@@ -259,7 +259,7 @@
     O(skn_model_train_t, int64_t, micro_tokens, "micro_tokens", INT, "auto",   \
       1, SKN_BATCH_ROWS_MAX, "auto",                                           \
       "decoder: tokens of a micro-batch, several of which make a step; auto: " \
-      "2,048")                                                                 \
+      "about 2,048")                                                           \
     O(skn_model_train_t, int64_t, steps, "steps", INT, "0", 0, SKN_COUNT_MAX,  \
       NULL, "decoder: stop after this many steps; 0: after the epochs")        \
     O(skn_model_train_t, double, clip_norm, "clip_norm", REAL, "auto", 0, 1e9, \

@@ -206,8 +206,8 @@ send_result(skn_actor_t *actor, output_t *output, const skn_flight_t *flight,
     if (!isfinite(result.loss)) {
         skn_status_t status =
             skn_fail(error, SKN_DIVERGED,
-                     "batch %llu: the loss of layer 'output' (%s) is not "
-                     "finite; training diverged",
+                     "batch %llu: the loss of %s is not finite; training "
+                     "diverged",
                      (unsigned long long)result.batch, skn_actor_name(actor));
         return skn_fail_hint(error, status,
                              "lower train.optimizer.rate, or warm up with "

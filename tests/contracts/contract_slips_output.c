@@ -296,8 +296,7 @@ Test(slips_output, every_wrong_hidden_vector_is_refused)
 }
 
 #define DIVERGED(batch)                                                        \
-    "batch " batch ": the loss of layer 'output' (output) is not finite; "     \
-    "training diverged"
+    "batch " batch ": the loss of output is not finite; training diverged"
 
 static const slip_t not_finite[] = {
     { "activation", 0, "value[0]=nan", SKN_DIVERGED, DIVERGED("0") },

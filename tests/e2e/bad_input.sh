@@ -497,8 +497,8 @@ diverge=(-o data.train=huge.txt -o data.normalize=none -o train.window=1
 rm -rf new
 refused "a loss that is not finite stops the run" 79 \
     "output.0 (in its handler of *): batch [0-9]*: the loss \
-of layer 'output' (output.0) is not finite; training diverged; lower \
-train.optimizer.rate, or warm up with train.schedule" \
+of output.0 is not finite; training diverged; lower train.optimizer.rate, or \
+warm up with train.schedule" \
     bash -c 'rm -rf new && exec "$@"' - "${training[@]}" "${diverge[@]}"
 # Shards that are in work when another fails: nobody may pull out their rows.
 for _ in 1 2 3 4 5 6; do

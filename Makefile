@@ -68,8 +68,10 @@ bench: deps ## every benchmark of bench/, and of messages, as text
 	@[ -d $(BUILD)/bench-run ] || $(BUILD)/skein train configs/wnhyp.yaml \
 	    -o train.epochs=1 -o checkpoint.path=$(BUILD)/bench-run >/dev/null
 	@for bench in $(BUILD)/bench/bench_*; do \
-	    case $$bench in *_batcher) run=$(BUILD)/bench-run ;; *) run= ;; \
-	    esac; \
+	    case $$bench in *_batcher) run=$(BUILD)/bench-run ;; \
+	    *_schedules) bench/schedules.py grid --program $$bench --steps 1 \
+	        --ms 5 || exit 1; continue ;; \
+	    *) run= ;; esac; \
 	    [ ! -x $$bench ] || $$bench $$run || exit 1; done
 
 billion: deps ## more than 10^9 parameters over four nodes on thin links

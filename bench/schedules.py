@@ -298,25 +298,27 @@ def true(own):
           "of 256 tokens a micro-batch. The profile that zero-bubble orders, "
           "credits and latencies are made of, ms: " + ", ".join(
               f"{key} {value:.1f}" for key, value in means.items()) + ".\n")
-    lines, every, bits = [], [], {}
-    for m, latency in itertools.product(MICROS, LATENCIES):
-        case = pipeline.Case(
-            stages=2, micros=m, hop=HOP_MS, pieces=PIECES,
-            latency=latency * (means["f"] + means["b"]), **means)
-        plans = plans_of(case)
-        times = {name: [] for name in NAMES}
-        for name in NAMES * own.steps:          # in turn
-            told = computed(own, case, plans[name], 2)
-            times[name].append(told["step_ms"][1])
-            bits.setdefault(m, set()).add(
-                tuple(stage["gradient"] for stage in told["stages"]))
-        found = {name: Found(statistics.median(ms), min(ms), max(ms),
-                             simulated_ms(case, plans[name], 1))
-                 for name, ms in times.items()}
-        every.append(found)
-        lines.append([str(m), str(latency), str(plans["messages"].cap),
-                      *compared(means["f"], plans, found)])
-    table(["m", "latency", "c", *COMPARED], lines)
+    every, bits = [], {}
+
+    def rows():
+        for m, latency in itertools.product(MICROS, LATENCIES):
+            case = pipeline.Case(
+                stages=2, micros=m, hop=HOP_MS, pieces=PIECES,
+                latency=latency * (means["f"] + means["b"]), **means)
+            plans = plans_of(case)
+            times = {name: [] for name in NAMES}
+            for name in NAMES * own.steps:          # in turn
+                told = computed(own, case, plans[name], 2)
+                times[name].append(told["step_ms"][1])
+                bits.setdefault(m, set()).add(
+                    tuple(stage["gradient"] for stage in told["stages"]))
+            every.append({name: Found(statistics.median(ms), min(ms), max(ms),
+                                      simulated_ms(case, plans[name], 1))
+                          for name, ms in times.items()})
+            yield [str(m), str(latency), str(plans["messages"].cap),
+                   *compared(means["f"], plans, every[-1])]
+
+    table(["m", "latency", "c", *COMPARED], rows())
     print_agreement(every)
     same = all(len(each) == 1 for each in bits.values())
     print("Gradients of weights: " + ("the same bits in every run." if same

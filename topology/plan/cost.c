@@ -422,15 +422,18 @@ print_nodes(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 static void
 print_assumed(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
 {
+    bool is_decoder = skn_model_is_decoder(plan->model);
     (void)fputs("# assumed: ", file);
-    if (!skn_model_is_decoder(plan->model))
+    if (!is_decoder)
         (void)skn_text_print(
             file,
             "%.2f of the hidden values are not zero (d), %.2f of the "
             "samples have a label at a node (phi), ",
             cost->open, cost->positives);
-    (void)skn_text_print(file, "%g GFLOP/s per core\n",
-                         SKN_COST_OPERATIONS * 1e-9);
+    (void)skn_text_print(
+        file, "%g GFLOP/s per core\n",
+        (is_decoder ? SKN_COST_DECODER_OPERATIONS : SKN_COST_OPERATIONS) *
+            1e-9);
 }
 
 skn_status_t

@@ -42,8 +42,8 @@ add_recompute(const skn_plan_t *plan, double weights, double tokens,
     const skn_model_decoder_t *decoder = &plan->model->decoder;
     double width = (double)decoder->width, w = 2 * weights * tokens;
     double again = weights - width * (double)decoder->inner;
-    pace->awaited +=
-        2 * tokens * (again + (double)plan->model->data.context * width) + w;
+    double scores = (double)plan->model->data.context * width;
+    pace->awaited += 2 * tokens * (again + SKN_COST_ATTENTION * scores) + w;
     pace->rest -= w;
 }
 
@@ -59,7 +59,8 @@ pace_of(const skn_plan_t *plan, size_t layer)
     if (skn_plan_is_stages(plan, layer)) {
         /* Two products of queries with half of the keys and values forwards,
          * and four backwards. */
-        pace.awaited += 6 * tokens * (double)model->data.context * width;
+        pace.awaited += SKN_COST_ATTENTION * 6 * tokens *
+                        (double)model->data.context * width;
         if (model->train.recompute == SKN_RECOMPUTE_LAYER)
             add_recompute(plan, weights, tokens, &pace);
     } else if (layer == 0) { /* rows are copied and added */
@@ -70,8 +71,8 @@ pace_of(const skn_plan_t *plan, size_t layer)
         double share = skn_cost_active_rows(plan) / (double)plan->data.labels;
         pace = pace_of_weights(plan, weights * share, tokens);
     }
-    pace.awaited /= SKN_COST_OPERATIONS;
-    pace.rest /= SKN_COST_OPERATIONS;
+    pace.awaited /= SKN_COST_DECODER_OPERATIONS;
+    pace.rest /= SKN_COST_DECODER_OPERATIONS;
     return pace;
 }
 
@@ -103,6 +104,28 @@ pace_on(const skn_plan_t *plan, const pace_t *pace, skn_plan_seat_t seat)
             sum.rest += units * pace[k].rest;
         }
     return sum;
+}
+
+void
+skn_pipeline_beside(const skn_plan_t *plan, double *beside)
+{
+    uint32_t stages = shards_of(&plan->model->layers[SKN_DECODER_LAYER]);
+    pace_t pace[LAYERS], layer;
+    for (size_t k = 0; k < LAYERS; k++)
+        pace[k] = pace_of(plan, k);
+    layer = pace[SKN_DECODER_LAYER];
+    pace[SKN_DECODER_LAYER] = (pace_t){ 0, 0 };
+    for (uint32_t s = 0; s < stages; s++) {
+        skn_plan_seat_t seat = skn_plan_seat(plan, SKN_DECODER_LAYER, s);
+        pace_t sum = pace_on(plan, pace, seat);
+        uint32_t count = 0; /* of the core's stages */
+        for (uint32_t other = 0; other < stages; other++) {
+            skn_plan_seat_t its = skn_plan_seat(plan, SKN_DECODER_LAYER, other);
+            count += its.node == seat.node && its.core == seat.core;
+        }
+        beside[s] = (sum.awaited + sum.rest) * speed_of(plan, seat.node) /
+                    (count * (layer.awaited + layer.rest));
+    }
 }
 
 /* Finds the busiest core of each node and of all; returns what the neighbours

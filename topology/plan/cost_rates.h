@@ -11,6 +11,11 @@
  * with AVX2 (docs/concepts/samplers.md), less for operations that wait for
  * memory. */
 #define SKN_COST_OPERATIONS 5e10
+/* The same for a decoder, which waits for memory less, and what an operation of
+ * attention counts there: its products are small, and have a softmax between
+ * them. Measured on a Zen 3, too: 61e9 to 78e9 (bench/results/dense.md). */
+#define SKN_COST_DECODER_OPERATIONS 6.5e10
+#define SKN_COST_ATTENTION 2.5
 /* Operations that an optimizer spends on a weight: Adam's two moments, their
  * root and the step. */
 #define SKN_COST_UPDATE_OPERATIONS 10.0

@@ -281,25 +281,27 @@ stage_weight(const skn_plan_t *plan, uint32_t stage)
 }
 
 /* Each stage gets a layer, and each further one goes to the stage that is then
- * the least busy for its weight: so the busiest has as little as can be. */
+ * the least busy for its weight: so the busiest has as little as can be. Who
+ * has a head of many labels beside it gets fewer layers. */
 void
 skn_plan_deal_stages(skn_plan_t *plan)
 {
     uint32_t stages = (uint32_t)plan->model->decoder.stages;
     uint32_t layers = (uint32_t)plan->model->decoder.layers;
     uint32_t *first = plan->stage_first;
-    double weight[SKN_DECODER_LAYERS_MAX];
+    double weight[SKN_DECODER_LAYERS_MAX], beside[SKN_DECODER_LAYERS_MAX];
     skn_pipeline_t pipeline;
     assert(stages <= layers && layers <= SKN_DECODER_LAYERS_MAX);
     for (uint32_t s = 0; s < stages; s++) {
         weight[s] = stage_weight(plan, s);
         first[s + 1] = 1;
     }
+    skn_pipeline_beside(plan, beside);
     for (uint32_t dealt = stages; dealt < layers; dealt++) {
         uint32_t best = 0;
         for (uint32_t s = 1; s < stages; s++)
-            if ((first[s + 1] + 1) / weight[s] <
-                (first[best + 1] + 1) / weight[best])
+            if ((beside[s] + first[s + 1] + 1) / weight[s] <
+                (beside[best] + first[best + 1] + 1) / weight[best])
                 best = s;
         first[best + 1]++;
     }

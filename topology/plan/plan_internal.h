@@ -72,8 +72,8 @@ skn_status_t skn_plan_look_at_text(const char *path, skn_error_t *error);
  * text is shorter than a step. */
 skn_status_t skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model,
                                    skn_error_t *error);
-/* Deals a decoder's layers to its stages, by the weights of their nodes, and
- * counts the micro-batches in flight. */
+/* Deals a decoder's layers to its stages, by the weights of their nodes and
+ * what else their cores compute, and counts the micro-batches in flight. */
 void skn_plan_deal_stages(skn_plan_t *plan);
 /* Weights of a layer of a decoder. */
 uint64_t skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer);

@@ -45,7 +45,8 @@ TestSuite(cost_decoder, .init = set_up, .fini = tear_down, .timeout = 120);
 /* A decoder of 12 layers over nodes with such lines, up to NULL; none: one
  * process of two cores. */
 static skn_plan_t
-plan_of(const char *const *lines, const char *rest, skn_model_t **model)
+plan_with(const char *const *lines, const char *rest, const char *head,
+          skn_model_t **model)
 {
     char text[4096];
     skn_plan_t plan;
@@ -54,10 +55,10 @@ plan_of(const char *const *lines, const char *rest, skn_model_t **model)
         text, sizeof(text),
         "skein: 1\n"
         "data: { train: %s/text.txt, context: 32, cache: none }\n"
-        "model: { kind: decoder, layers: 12, width: 32, heads: 2 }\n"
+        "model: { kind: decoder, layers: 12, width: 32, heads: 2%s }\n"
         "train: { micro_tokens: 128, batch_tokens: 5120, reduction: fixed }\n"
         "%s%s",
-        folder, rest, lines[0] ? "nodes:\n" : "");
+        folder, head, rest, lines[0] ? "nodes:\n" : "");
     for (uint32_t k = 0; lines[k]; k++)
         used += (size_t)snprintf(
             text + used, sizeof(text) - used,
@@ -67,6 +68,12 @@ plan_of(const char *const *lines, const char *rest, skn_model_t **model)
     cr_assert_eq(skn_plan_make(&plan, *model, 2, &error), SKN_OK, "%s",
                  error.text);
     return plan;
+}
+
+static skn_plan_t
+plan_of(const char *const *lines, const char *rest, skn_model_t **model)
+{
+    return plan_with(lines, rest, "", model);
 }
 
 #define NODES(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -81,9 +88,11 @@ near(double a, double b)
 
 /* f + b, and w with its part of the update, of one layer. */
 static const double awaited =
-    (4 * LAYER * TOKENS + 6 * TOKENS * CONTEXT * WIDTH) / SKN_COST_OPERATIONS;
+    (4 * LAYER * TOKENS + SKN_COST_ATTENTION * 6 * TOKENS * CONTEXT * WIDTH) /
+    SKN_COST_DECODER_OPERATIONS;
 static const double rest_of =
-    (2 * LAYER * TOKENS + 10 * LAYER / MICRO_BATCHES) / SKN_COST_OPERATIONS;
+    (2 * LAYER * TOKENS + 10 * LAYER / MICRO_BATCHES) /
+    SKN_COST_DECODER_OPERATIONS;
 
 Test(cost_decoder, one_process_has_a_micro_batch_for_each_stage)
 {
@@ -100,7 +109,7 @@ Test(cost_decoder, one_process_has_a_micro_batch_for_each_stage)
     /* The head is on the core of the last stage, and makes it the busiest. */
     double head =
         (6 * 257 * WIDTH * TOKENS + 10 * 257 * WIDTH / MICRO_BATCHES) /
-        SKN_COST_OPERATIONS;
+        SKN_COST_DECODER_OPERATIONS;
     double last = 6 * (awaited + rest_of) + head;
     cr_expect(pipeline.period_seconds >= last * 0.95 &&
                   pipeline.period_seconds <= last * 1.05,
@@ -172,6 +181,34 @@ Test(cost_decoder, layers_go_by_the_weights_of_nodes)
         skn_model_t *model = NULL;
         skn_plan_t plan = plan_of(cases[k].lines, "", &model);
         for (uint32_t n = 0; n < plan.node_count; n++)
+            cr_expect_eq(skn_plan_share(&plan, SKN_DECODER_LAYER, n),
+                         cases[k].share[n], "case %zu, node %u: %lu", k, n,
+                         skn_plan_share(&plan, SKN_DECODER_LAYER, n));
+        skn_model_destroy(&model);
+    }
+}
+
+/* A layer counts more than its weights, for its attention. A head in two parts
+ * weighs on both cores. */
+Test(cost_decoder, the_core_of_a_large_head_gets_fewer_layers)
+{
+    static const struct {
+        const char *head;
+        int labels;
+        uint64_t share[2];
+    } cases[] = {
+        { "", 257, { 6, 6 } },
+        { "", 8 * (int)(LAYER / WIDTH), { 9, 3 } },
+        { "", 100 * (int)(LAYER / WIDTH), { 11, 1 } },
+        { ", head: { shards: 2 }", 8 * (int)(LAYER / WIDTH), { 6, 6 } },
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        skn_model_t *model = NULL;
+        skn_plan_t plan =
+            plan_with(NODES("cores: 1", "cores: 1"), "", cases[k].head, &model);
+        plan.data.labels = (uint32_t)cases[k].labels;
+        skn_plan_deal_stages(&plan);
+        for (uint32_t n = 0; n < 2; n++)
             cr_expect_eq(skn_plan_share(&plan, SKN_DECODER_LAYER, n),
                          cases[k].share[n], "case %zu, node %u: %lu", k, n,
                          skn_plan_share(&plan, SKN_DECODER_LAYER, n));

@@ -2,13 +2,13 @@
 """dense.py - our transformers beside those of PyTorch: rates, memory, nats.
 
 Usage: bench/dense.py rates [--tokenizer bytes] [--text PATH] [--layers 6] ...
-       bench/dense.py nats [--seeds 3] [--text PATH] [--layers 3] ...
+       bench/dense.py nats [--seeds 1,2,3] [--text PATH] [--layers 3] ...
        bench/dense.py --help
 rates: tokens a CPU second and peak memory (VmHWM) of training on one core, one
-stage, f32, the exact softmax, one micro-batch a step. Skein and bench/peers/
-gpt.py take turns. Skein's CPU seconds are those of a long run less those of a
-short one, so that starting, reading and saving are left out; gpt.py gives the
-median of its steps without the first.
+stage unless told; --precision is that of both, --sampled that of Skein's head
+alone. Skein and bench/peers/gpt.py take turns. Skein's CPU seconds are those of
+a long run less those of a short one, so that starting, reading and saving are
+left out; gpt.py gives the median of its steps without the first.
 nats: both train on the same text in the same order from the same weights, with
 AdamW, warm-up, cosine, decay and clipping; then gpt.py, in f32, says what the
 weights of either are worth: the exact nats a token of text that was held back.
@@ -22,6 +22,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -43,7 +44,7 @@ MODEL = """skein: 1
 data: {{ train: {train}, tokenizer: {tokenizer}, context: {context},
         vocabulary: {words}, cache: {cache} }}
 model: {{ kind: decoder, layers: {layers}, width: {width}, heads: {heads},
-         inner: {inner}, stages: 1, head: {{ sampler: {{ kind: exact }} }} }}
+         inner: {inner}, stages: {stages}, head: {{ sampler: {sampler} }} }}
 train: {{ micro_tokens: {micro}, batch_tokens: {step}, steps: {steps},
          seed: {seed}, precision: {precision}, clip_norm: 1, validate: 0,
          optimizer: {{ kind: adam, rate: {rate}, beta2: 0.95,
@@ -51,11 +52,12 @@ train: {{ micro_tokens: {micro}, batch_tokens: {step}, steps: {steps},
          schedule: {{ kind: cosine, warmup_batches: {warmup} }},
          evaluate: {{ every_epochs: 0 }} }}
 checkpoint: {{ path: {path}, every_epochs: 0 }}
-resources: {{ cores: 1 }}
+resources: {{ cores: {cores} }}
 """
-# layers, width, heads, inner, context, sequences of a micro-batch, steps
-SHAPES = {"rates": (6, 256, 8, 704, 256, 8, 6),
-          "nats": (3, 160, 5, 448, 128, 4, 300)}
+# layers, width, heads, inner, context, sequences of a micro-batch,
+# micro-batches of a step, steps
+SHAPES = {"rates": (6, 256, 8, 704, 256, 8, 1, 6),
+          "nats": (3, 160, 5, 448, 128, 4, 2, 300)}
 HELD_BYTES = 1 << 15
 BYTES = 257             # ids of the tokenizer `bytes`, the end being the last
 
@@ -64,7 +66,7 @@ def run(own, words, environment):
     """Runs on one core: what it prints, CPU seconds, peak memory in MB."""
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True, env=environment,
-        preexec_fn=lambda: os.sched_setaffinity(0, [own.cpu]))
+        preexec_fn=lambda: os.sched_setaffinity(0, own.cpus))
     text = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -76,6 +78,9 @@ def run(own, words, environment):
 
 def skein(own, name, **more):
     keys = {**vars(own), "warmup": 1, "path": own.folder / name,
+            "cores": len(own.cpus),
+            "sampler": "{ kind: log_uniform, rows: %d, labels: true }" %
+                       own.sampled if own.sampled else "{ kind: exact }",
             "micro": own.rows * own.context,
             "step": own.rows * own.context * own.micros, **more}
     path = own.folder / (name + ".yaml")
@@ -92,14 +97,16 @@ def last_checkpoint(own, name):
 def rate_of_skein(own, turn):
     short, long = (skein(own, f"{length}.{turn}", steps=steps) for length, steps
                    in (("short", 2), ("long", 2 + own.steps)))
-    tokens = own.steps * own.rows * own.context
+    tokens = own.steps * own.micros * own.rows * own.context
     return tokens / (long[1] - short[1]), long[2]
 
 
 def rate_of_torch(own):
     words = [sys.executable, str(HERE / "peers" / "gpt.py"), "train", "--steps",
-             str(own.steps + 1), "--vocabulary", str(own.vocabulary)]
-    for name in ("layers", "width", "heads", "inner", "context", "rows"):
+             str(own.steps + 1), "--vocabulary", str(own.vocabulary),
+             "--precision", own.precision]
+    for name in ("layers", "width", "heads", "inner", "context", "rows",
+                 "micros"):
         words += ["--" + name, str(getattr(own, name))]
     events, _, peak_mb = run(own, words, tuned.environment())
     return events[-1]["tokens_per_cpu_s"], peak_mb
@@ -107,12 +114,13 @@ def rate_of_torch(own):
 
 def rates(own):
     own.train, own.cache = own.text, own.folder / "tokens"
-    own.vocabulary = BYTES if own.tokenizer == "bytes" else own.words
-    skein(own, "cache", steps=1)
+    events = skein(own, "cache", steps=1)[0]
+    own.vocabulary = events[0]["labels"]
     found = [(*rate_of_skein(own, turn), *rate_of_torch(own))
              for turn in range(own.repeats)]
     ratios = [pair[0] / pair[2] for pair in found]
-    return {"skein_tokens_per_cpu_s": [round(pair[0]) for pair in found],
+    return {"ids": own.vocabulary,
+            "skein_tokens_per_cpu_s": [round(pair[0]) for pair in found],
             "torch_tokens_per_cpu_s": [round(pair[2]) for pair in found],
             "ratio": round(statistics.median(ratios), 3),
             "lowest": round(min(ratios), 3), "highest": round(max(ratios), 3),
@@ -121,9 +129,10 @@ def rates(own):
 
 
 def print_rates(found):
-    print("| tokens a CPU second, Skein | PyTorch | ratio, pair by pair "
-          "| peak memory, Skein, MB | PyTorch, MB |\n|---|---|---|---|---|")
-    print("| %s | %s | %.2f (%.2f-%.2f) | %d | %d |" % (
+    print("| ids | tokens a CPU second, Skein | PyTorch | ratio, pair by pair "
+          "| peak memory, Skein, MB | PyTorch, MB |\n|---|---|---|---|---|---|")
+    print("| %d | %s | %s | %.2f (%.2f-%.2f) | %d | %d |" % (
+        found["ids"],
         format(round(statistics.median(found["skein_tokens_per_cpu_s"])), ","),
         format(round(statistics.median(found["torch_tokens_per_cpu_s"])), ","),
         found["ratio"], found["lowest"], found["highest"],
@@ -176,15 +185,15 @@ def nats_of_torch(own):
 
 def nats(own):
     torch.set_num_threads(1)
-    own.micros, own.vocabulary, own.cache = 2, BYTES, "none"
+    own.vocabulary, own.cache = BYTES, "none"
     own.train, own.warmup = own.folder / "train", own.steps // 10
     twin.follow()
     write_text(own, own.steps * own.micros * own.rows * own.context)
     found = []
-    for own.seed in range(1, own.seeds + 1):
-        found.append({"seed": own.seed, "f32": nats_of_skein(own, "f32"),
-                      "torch": nats_of_torch(own),
-                      "bf16": nats_of_skein(own, "bf16")})
+    for own.seed in own.seeds:
+        found.append({"seed": own.seed, **{
+            side: nats_of_torch(own) if side == "torch" else
+            nats_of_skein(own, side) for side in own.sides}})
     return {"seeds": found}
 
 
@@ -192,9 +201,15 @@ def print_nats(found):
     print("| seed | PyTorch f32 | Skein f32 | difference | Skein bf16 "
           "| difference |\n|---|---|---|---|---|---|")
     for one in found["seeds"]:
+        torch_nats = one.get("torch", math.nan)
+        f32, bf16 = (one.get(side, math.nan) for side in ("f32", "bf16"))
         print("| %d | %.4f | %.4f | %+.5f | %.4f | %+.5f |" % (
-            one["seed"], one["torch"], one["f32"], one["f32"] - one["torch"],
-            one["bf16"], one["bf16"] - one["torch"]))
+            one["seed"], torch_nats, f32, f32 - torch_nats, bf16,
+            bf16 - torch_nats))
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
 
 
 def main():
@@ -205,11 +220,19 @@ def main():
     parser.add_argument("--tokenizer", default="bytes")
     parser.add_argument("--words", type=int, default=32768)
     parser.add_argument("--rate", type=float, default=0.002)
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--sampled", type=int, default=0, metavar="ROWS",
+                        help="of Skein's head; 0: the exact softmax")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--cpu", type=int, default=1)
+    parser.add_argument("--seeds", type=numbers, default=[1, 2, 3])
+    parser.add_argument("--sides", type=lambda text: text.split(","),
+                        default=["torch", "f32", "bf16"])
+    parser.add_argument("--cpus", type=numbers, default=[1])
+    parser.add_argument("--stages", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="of PyTorch, in nats")
     parser.add_argument("--json", action="store_true")
-    names = ("layers", "width", "heads", "inner", "context", "rows", "steps")
+    names = ("layers", "width", "heads", "inner", "context", "rows", "micros",
+             "steps")
     for name in names:
         parser.add_argument("--" + name, type=int)
     peer = argparse.ArgumentParser()
@@ -219,7 +242,7 @@ def main():
     given = parser.parse_args()
     for name, value in zip(names, SHAPES[own.action]):
         setattr(own, name, getattr(given, name) or value)
-    own.gradients, own.precision = "", "f32"
+    own.gradients = ""
     with tempfile.TemporaryDirectory() as folder:
         own.folder = pathlib.Path(folder)
         found = globals()[own.action](own)

@@ -121,15 +121,15 @@ CALL(sum_squares, rows->sink += kernels->sum_squares(x, n))
 CALL(above, rows->sink += (double)kernels->above(x, n, 0.999f, rows->index))
 CALL(normal, kernels->normal(x, n, 1.0f, 7, 0, 0))
 CALL(norm_row, kernels->norm_row(y, x, n, norm_of(rows), &norm_row))
-CALL(norm_row_gradient,
-     kernels->norm_row_gradient(y, y, x, n, norm_of(rows), &norm_row))
+CALL(norm_row_gradient, kernels->norm_row_gradient(y, rows->weight, x, n,
+                                                   norm_of(rows), &norm_row))
 CALL(norm_gain_gradient,
      kernels->norm_gain_gradient(y, NULL, x, x, n, &norm_row))
 CALL(gelu, kernels->gelu(y, x, n))
-CALL(gelu_gradient, kernels->gelu_gradient(y, y, x, n))
-CALL(silu_gate, kernels->silu_gate(y, x, y, n))
+CALL(gelu_gradient, kernels->gelu_gradient(y, rows->weight, x, n))
+CALL(silu_gate, kernels->silu_gate(y, x, rows->weight, n))
 CALL(silu_gate_gradient,
-     kernels->silu_gate_gradient(y, x, y, x, rows->weight, n))
+     kernels->silu_gate_gradient(y, slopes, rows->weight, x, x, n))
 CALL(rotate, kernels->rotate(x, rows->weight, rows->weight, n, false))
 
 CALL(attend, kernels->attend(attention_of(x), y, HEAD, log_sum, scratch))

@@ -24,7 +24,8 @@ global norm of --clip; AdamW, whose decay spares norms and the embedding; a rate
 that rises over --warmup steps and falls along half a cosine
 (docs/concepts/equations.md, (44)).
 
-PyTorch 1.13 has no fused attention, so that it is written out, and no compiler.
+PyTorch 1.13 has no fused attention, so that it is written out there, and no
+compiler.
 Prints one JSON object a line.
 """
 import argparse
@@ -46,6 +47,7 @@ from torch import nn
 from torch.nn import functional
 
 DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16}
+FUSED = getattr(functional, "scaled_dot_product_attention", None)     # 2.0
 SHAPE = {   # an option, and what config.json calls it
     "vocabulary": "vocab_size", "width": "hidden_size",
     "inner": "intermediate_size", "layers": "num_hidden_layers",
@@ -86,8 +88,11 @@ class Attention(nn.Module):
                    .transpose(1, 2)
                    for project in (self.q_proj, self.k_proj, self.v_proj))
         q, k = turned(q, angle), turned(k, angle)
-        score = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
-        mixed = functional.softmax(score.add_(mask), -1) @ v
+        if FUSED:
+            mixed = FUSED(q, k, v, is_causal=True)
+        else:
+            score = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+            mixed = functional.softmax(score.add_(mask), -1) @ v
         return self.o_proj(mixed.transpose(1, 2).reshape(rows, tokens, width))
 
 
@@ -122,6 +127,7 @@ class Decoder(nn.Module):
         super().__init__()
         layers = range(own.layers) if layers is None else layers
         self.is_first, self.is_last = 0 in layers, own.layers - 1 in layers
+        self.is_narrow = own.precision == "bf16"
         self.model = nn.Module()
         if self.is_first:
             self.model.embed_tokens = nn.Embedding(own.vocabulary, own.width)
@@ -135,9 +141,10 @@ class Decoder(nn.Module):
         half = own.width // own.heads // 2
         angle = torch.arange(own.context)[:, None] * \
             own.theta ** (-torch.arange(half) / half)
-        self.angle = angle.cos(), angle.sin()
+        self.angle = angle.cos().to(own.device), angle.sin().to(own.device)
         self.mask = torch.full((own.context, own.context),
-                               -math.inf).triu(1)
+                               -math.inf).triu(1).to(own.device)
+        self.to(own.device)
 
     def forward(self, x):
         """Of ids, or of what the layers before gave: logits, or what the next
@@ -145,7 +152,7 @@ class Decoder(nn.Module):
         tokens = x.shape[1]
         if self.is_first:
             x = self.model.embed_tokens(x)
-        dtype = torch.bfloat16 if torch.is_autocast_cpu_enabled() else x.dtype
+        dtype = torch.bfloat16 if self.is_narrow else x.dtype
         angle = [part[:tokens].to(dtype) for part in self.angle]
         mask = self.mask[:tokens, :tokens].to(dtype)
         for layer in self.model.layers.values():
@@ -160,7 +167,7 @@ def loss_of(logit, label):
 
 
 def precision(own):
-    return torch.autocast("cpu", torch.bfloat16, own.precision == "bf16")
+    return torch.autocast(own.device, torch.bfloat16, own.precision == "bf16")
 
 
 # --- files -----------------------------------------------------------------
@@ -179,8 +186,8 @@ def write_tensors(path, tensors):
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in tensors.values():
-            file.write(tensor.detach().contiguous().view(-1).view(torch.uint8)
-                       .numpy().tobytes())
+            file.write(tensor.detach().cpu().contiguous().view(-1)
+                       .view(torch.uint8).numpy().tobytes())
 
 
 def read_tensors(path):
@@ -224,7 +231,8 @@ def batch(own, ids, number):
     """Ids and labels of a micro-batch, [rows, context]."""
     whole = (len(ids) - 1) // own.context
     at = (np.arange(own.rows) + number * own.rows) % whole * own.context
-    both = torch.from_numpy(ids[at[:, None] + np.arange(own.context + 1)])
+    both = torch.from_numpy(ids[at[:, None] + np.arange(own.context + 1)]).to(
+        own.device)
     return both[:, :-1], both[:, 1:]
 
 
@@ -289,7 +297,8 @@ def evaluate(own, model):
     """The mean over all ids but the first, each in its sequence."""
     ids, nats = read_ids(own), 0.0
     for begin in range(0, len(ids) - 1, own.context):
-        part = torch.from_numpy(ids[begin:begin + own.context + 1])[None]
+        part = torch.from_numpy(ids[begin:begin + own.context + 1])[None].to(
+            own.device)
         with precision(own):
             logit = model(part[:, :-1])
         nats += float(loss_of(logit, part[:, 1:])) * (part.shape[1] - 1)
@@ -302,7 +311,7 @@ def generate(own, model):
     ids = [int(word) for word in own.prompt.split(",")]
     for _ in range(own.tokens):
         with precision(own):
-            logit = model(torch.tensor([ids[-own.context:]]))
+            logit = model(torch.tensor([ids[-own.context:]], device=own.device))
         ids.append(int(logit[0, -1].argmax()))
     return {"ids": ids}
 
@@ -326,6 +335,7 @@ def options_of(parser):
         parser.add_argument("--" + name, type=kind, default=value,
                             help="%s (%s)" % (kind.__name__, value))
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 
 
 def shaped(own):

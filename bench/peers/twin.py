@@ -122,7 +122,8 @@ def batch(own, ids, number):
     first = number % each * own.rows
     at = order(own.seed, number // each, count)[first:first + own.rows]
     both = torch.from_numpy(
-        ids[at[:, None] * own.context + np.arange(own.context + 1)])
+        ids[at[:, None] * own.context + np.arange(own.context + 1)]).to(
+            own.device)
     return both[:, :-1], both[:, 1:]
 
 

@@ -151,6 +151,12 @@ rm of.a/tokenizer
 check "the tokenizer of either folder is enough" \
     "$skein" generate of.b --tokens 5
 
+cp -r run other
+cp of.b/tokenizer other/
+refuses 65 "a tokenizer of other words" "but the model has 257" \
+    "$skein" generate other
+check_code 65 "which inspect finds, too" "$skein" inspect other
+
 # --- eval ---
 refuses 66 "eval without the run's text" "text.txt" "$skein" eval run
 mv away.txt text.txt

@@ -281,7 +281,8 @@ show(skn_inspection_t *inspection)
     }
 }
 
-/* The tokenizer of a decoder has a hash of its own. */
+/* The tokenizer of a decoder has a hash of its own, and an id for each row of
+ * the embedding. */
 static void
 check_tokenizer(skn_inspection_t *inspection)
 {
@@ -290,7 +291,15 @@ check_tokenizer(skn_inspection_t *inspection)
     if (!skn_trained_tokenizer(&inspection->place, path))
         return;
     skn_tokenizer_t *tokenizer = skn_tokenizer_open(path, &why);
-    if (!tokenizer)
+    const skn_checkpoint_tensor_t *table =
+        inspection->shown
+            ? skn_checkpoint_find(inspection->shown, "embedding.weight")
+            : NULL;
+    if (tokenizer && table)
+        (void)skn_tokenizer_check_ids(tokenizer,
+                                      skn_checkpoint_path(inspection->shown),
+                                      (uint32_t)table->rows, &why);
+    if (why.text[0])
         warn_of_damage(inspection, SKN_TOKENIZER_NAME, &why);
     skn_tokenizer_destroy(&tokenizer);
 }
@@ -314,10 +323,10 @@ inspect(skn_inspection_t *inspection, skn_error_t *error)
     info->config = skn_run_folder_config(place->run);
     if (place->note[0])
         warn(inspection, place->note, "");
-    check_tokenizer(inspection);
     status = read_checkpoints(inspection, error);
     if (status == SKN_OK)
         show(inspection);
+    check_tokenizer(inspection);
     if (status == SKN_OK && inspection->shortage.status != SKN_OK) {
         *error = inspection->shortage;
         status = error->status;

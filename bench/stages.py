@@ -50,7 +50,7 @@ train: {{ micro_tokens: {micro}, batch_tokens: {step}, epochs: {epochs},
                       weight_decay: 0.1 }},
          schedule: {{ kind: constant }}, evaluate: {{ every_epochs: 0 }} }}
 checkpoint: {{ path: {path}, every_epochs: 0 }}
-links: {{ coding: {coding} }}
+links: {{ coding: {coding}, rate: {bits} }}
 """
 CORES = "resources: {{ cores: {stages} }}\n"
 NODE = """  - {{ name: h{k}, address: "tcp://10.77.0.{host}:7001",
@@ -64,16 +64,21 @@ class Failed(Exception):
 
 # --- what is measured --------------------------------------------------------
 
-def model(own, stages, coding="f32", over_nodes=False):
+def bits_of(rate):
+    """A second, of such as 100mbit."""
+    return "%se%d" % (rate[:-4], {"kbit": 3, "mbit": 6, "gbit": 9}[rate[-4:]])
+
+
+def model(own, stages, coding="f32", rate=None):
     """Writes the file of a run, whose text is one step long: an epoch is a
     step, and is reported."""
     micro = own.rows * own.context
     own.runs += 1
     path = own.folder / ("run%d" % own.runs)
     text = MODEL.format(**vars(own), path=path, stages=stages, coding=coding,
-                        micro=micro, step=micro * own.micros,
-                        epochs=own.steps + 1)
-    if over_nodes:
+                        bits=bits_of(rate or "1gbit"), micro=micro,
+                        step=micro * own.micros, epochs=own.steps + 1)
+    if rate:
         text += "nodes:\n" + "".join(NODE.format(
             k=k, host=k + 1, folder=own.folder) for k in range(stages))
     else:
@@ -132,7 +137,7 @@ def skein_alone(own, stages):
 
 
 def skein_over(own, rate, coding):
-    path = model(own, 2, coding, True)
+    path = model(own, 2, coding, rate)
     return rate_of(own, as_steps(on_links(
         own, rate, [own.skein, "node", "h{node}", str(path), "--json"])),
         "epoch")

@@ -196,6 +196,7 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         return SKN_OK;
     }
     const skn_applied_t *applied = message;
+    cr_expect_eq(applied->layer, 1);
     seen.changed += applied->changed;
     seen.square += applied->square;
     seen.applied_batch[seen.applied++] = applied->batch;

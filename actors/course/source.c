@@ -11,11 +11,11 @@
  * gate of W would let one batch pass in the time of the longest path to an
  * owner; with 2 W - 1 issued, W of them can be between forward and update.
  *
- * Where layers owe the gradients of their weights (actors/stage), W, a batch
- * counts until it has been applied in the first layer (`first_owners`), whose
- * gradient is the last that others wait for: W of another layer would hold back
- * the next batch, by up to 7% of a step (bench/results/schedules.md). The
- * others may owe as many batches again.
+ * Where layers owe the gradients of their weights (actors/stage), `ahead`
+ * limits the batches that the first layer has not applied, whose gradient is
+ * the last that others wait for: with `window` alone, W of another layer would
+ * hold back the next batch, by up to 7% of a step (bench/results/schedules.md).
+ * `window` = 2 ahead - 1 leaves room for nearly as many that wait for W alone.
  *
  * The course sets how far to run; there, or when told to halt, the window runs
  * empty: a marker. A batch follows from its number (batches.h): a resume needs
@@ -31,7 +31,7 @@
 
 typedef struct source_state {
     skn_batches_t batches;
-    uint32_t window, owners, first_owners;
+    uint32_t window, ahead, owners, first_owners;
     uint64_t accumulate; /* batches of a step: spans are whole steps */
     /* The current span: batches [next, end) are to be issued, those below `low`
      * have been applied by all, those below `back` by the first layer. */
@@ -79,15 +79,18 @@ reach(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
     return skn_actor_send(actor, &skn_reached_schema, &reached, error);
 }
 
-/* Whether there is credit for another batch. */
+static bool
+counts_ahead(const source_state_t *source)
+{
+    return source->purpose == SKN_PURPOSE_TRAIN && source->ahead > 0;
+}
+
 static bool
 has_credit(const source_state_t *source)
 {
-    bool by_first =
-        source->purpose == SKN_PURPOSE_TRAIN && source->first_owners > 0;
-    return by_first ? source->next - source->back < source->window &&
-                          source->next - source->low < 2 * source->window
-                    : source->next - source->low < source->window;
+    return source->next - source->low < source->window &&
+           (!counts_ahead(source) ||
+            source->next - source->back < source->ahead);
 }
 
 static skn_status_t
@@ -170,25 +173,35 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
 }
 
 static skn_status_t
+refuse_surplus(const skn_actor_t *actor, uint64_t batch, uint32_t owners,
+               skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_MESSAGE,
+                    "%s: batch %llu was applied more than %u time%s",
+                    skn_actor_name(actor), (unsigned long long)batch, owners,
+                    owners == 1 ? "" : "s");
+}
+
+static skn_status_t
 on_applied(skn_actor_t *actor, void *state, const void *message,
            skn_error_t *error)
 {
     source_state_t *source = state;
     const skn_applied_t *applied = message;
     uint32_t owners = source->purpose == SKN_PURPOSE_TRAIN ? source->owners : 1;
+    size_t slot = applied->batch % (SKN_ISSUED_MAX + 1);
     if (applied->batch < source->low || applied->batch >= source->next)
         return skn_fail(error, SKN_BAD_MESSAGE,
                         "%s: batch %llu was reported applied but is not in "
                         "flight",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch);
-    if (source->applied[applied->batch % (SKN_ISSUED_MAX + 1)]++ == owners)
-        return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: batch %llu was applied more than %u times",
-                        skn_actor_name(actor),
-                        (unsigned long long)applied->batch, owners);
-    if (applied->layer == 0)
-        source->returned[applied->batch % (SKN_ISSUED_MAX + 1)]++;
+    if (source->applied[slot]++ == owners)
+        return refuse_surplus(actor, applied->batch, owners, error);
+    if (counts_ahead(source) && applied->layer == 0 &&
+        source->returned[slot]++ == source->first_owners)
+        return refuse_surplus(actor, applied->batch, source->first_owners,
+                              error);
     source->rounding.changed += applied->changed;
     source->rounding.square += applied->square;
     while (source->low < source->next &&
@@ -209,8 +222,14 @@ source_open(skn_actor_t *actor, void *state, skn_error_t *error)
     source_state_t *source = state;
     source->window = (uint32_t)skn_actor_option_int(actor, "window");
     source->owners = (uint32_t)skn_actor_option_int(actor, "owners");
+    source->ahead = (uint32_t)skn_actor_option_int(actor, "ahead");
     source->first_owners =
         (uint32_t)skn_actor_option_int(actor, "first_owners");
+    if (source->first_owners > source->owners)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: first_owners is %u, more than the %u owners",
+                        skn_actor_name(actor), source->first_owners,
+                        source->owners);
     source->accumulate = (uint64_t)skn_actor_option_int(actor, "accumulate");
     return skn_batches_open(&source->batches, actor, error);
 }
@@ -229,9 +248,11 @@ static const skn_option_t options[] = {
       "owners, less 1" },
     { "owners", SKN_OPTION_INT, NULL, 1, SKN_ACTORS_MAX, NULL,
       "number of updaters that must apply each batch" },
-    { "first_owners", SKN_OPTION_INT, "0", 0, SKN_ACTORS_MAX, NULL,
-      "those of the first layer, if `window` counts the batches that they have "
-      "not applied; others may lag by as many" },
+    { "ahead", SKN_OPTION_INT, "0", 0, SKN_WINDOW_MAX, NULL,
+      "maximum number of batches issued that the first layer has not applied; "
+      "0: `window` alone limits them" },
+    { "first_owners", SKN_OPTION_INT, "1", 1, SKN_ACTORS_MAX, NULL,
+      "number of updaters of the first layer, which `ahead` waits for" },
     { 0 },
 };
 

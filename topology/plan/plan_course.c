@@ -64,8 +64,10 @@ skn_wire_source(wire_t *wire)
     skn_wire_data(wire);
     skn_wire_int(wire, "window", wire->issued);
     skn_wire_int(wire, "owners", wire->owners);
-    if (skn_model_is_decoder(wire->model))
-        skn_wire_int(wire, "first_owners", shards_of(&wire->model->layers[0]));
+    if (!skn_model_is_decoder(wire->model))
+        return;
+    skn_wire_int(wire, "ahead", wire->plan->flights);
+    skn_wire_int(wire, "first_owners", shards_of(&wire->model->layers[0]));
 }
 
 static void

@@ -136,9 +136,10 @@ skn_plan_wire(const skn_plan_t *plan, const skn_plan_start_t *start,
                          : start->predict || !skn_model_copies_parts(model)
                              ? 1
                              : plan->node_count;
-    wire->issued = skn_model_is_decoder(model)
-                       ? plan->flights
-                       : 2 * (uint32_t)model->train.window - 1;
+    uint32_t window = skn_model_is_decoder(model)
+                          ? plan->flights
+                          : (uint32_t)model->train.window;
+    wire->issued = 2 * window - 1;
     wire->credit = wire->issued + 2;
     name_layers(wire);
     wire->draft = skn_draft_new(model->source, model->name, problems);

@@ -447,7 +447,7 @@ owe(skn_actor_t *actor, skn_error_t *error)
     skn_status_t status = SKN_OK;
     if (out[0] > 0 && (is_end || out[0] == OWING_WINDOW))
         status = apply_in(actor, 0, error);
-    else if (out[1] > 0 && (is_end || out[1] == 2 * OWING_WINDOW))
+    else if (out[1] > 0 && (is_end || out[1] == 2 * OWING_WINDOW - 1))
         status = apply_in(actor, 1, error);
     return status == SKN_OK && (!is_end || out[1] > 0)
                ? skn_actor_ask_clock(actor, 0, error)
@@ -471,13 +471,47 @@ Test(source, a_layer_may_owe_a_window_when_the_first_one_returns_credits)
 {
     probe.react = react_owing;
     probe.tick = owe;
-    probe_option("window", "3");
-    probe_option("first_owners", "1");
+    probe_option("window", "5");
+    probe_option("ahead", "3");
     span(0, OWING_BATCHES, SKN_PURPOSE_TRAIN);
     probe_run_well();
     cr_expect_eq(owing_issued, OWING_BATCHES);
     cr_expect_eq(out_max[0], OWING_WINDOW);
-    cr_expect_eq(out_max[1], 2 * OWING_WINDOW);
+    cr_expect_eq(out_max[1], 2 * OWING_WINDOW - 1);
+}
+
+static skn_status_t
+apply_twice(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
+            skn_error_t *error)
+{
+    skn_applied_t applied = { .batch = 0, .layer = 0 };
+    (void)message;
+    if (schema != &skn_batch_schema)
+        return SKN_OK;
+    skn_status_t status =
+        skn_actor_send(actor, &skn_applied_schema, &applied, error);
+    return status == SKN_OK
+               ? skn_actor_send(actor, &skn_applied_schema, &applied, error)
+               : status;
+}
+
+Test(source, a_batch_that_the_first_layer_applied_twice_is_refused)
+{
+    probe.react = apply_twice;
+    probe_option("window", "1");
+    probe_option("ahead", "1");
+    span(0, 1, SKN_PURPOSE_TRAIN);
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect(strstr(probe.error.text, "batch 0 was applied more than 1 time"),
+              "%s", probe.error.text);
+}
+
+Test(source, the_first_layer_has_no_more_owners_than_all)
+{
+    probe_option("first_owners", "3");
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_CONFIG);
 }
 
 Test(source, a_batch_that_is_not_in_flight_is_refused)

@@ -22,13 +22,10 @@ kept_share(double keep)
 void
 skn_hidden_turns(skn_turns_t *turns, const skn_actor_t *actor)
 {
-    uint64_t flights = (uint64_t)skn_actor_option_int(actor, "flights");
     skn_turns_init(turns, (uint64_t)skn_actor_option_int(actor, "window"),
-                   (uint64_t)skn_actor_option_int(actor, "accumulate"), flights,
+                   (uint64_t)skn_actor_option_int(actor, "accumulate"),
+                   (uint64_t)skn_actor_option_int(actor, "flights"),
                    strcmp(skn_actor_option_text(actor, "order"), "free") == 0);
-    if (turns->window == 2 && flights > 1 &&
-        strcmp(skn_actor_option_text(actor, "updates"), "copy") == 0)
-        skn_turns_hold(turns, flights);
 }
 
 skn_status_t

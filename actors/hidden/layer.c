@@ -30,8 +30,6 @@ skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
     if (status == SKN_OK)
         status = skn_copy_open(&layer->copy, actor, shape->rows, shape->width,
                                error);
-    if (status == SKN_OK && shape->keeps_weights && layer->turns.holds)
-        status = skn_copy_add_spare(&layer->copy, actor, error);
     if (status != SKN_OK)
         return status;
     layer->gradients = skn_floats_new(layer->window_count * floats, error);
@@ -124,7 +122,6 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     activation->rows = flight->rows;
     activation->column_first = layer->hidden.column_first;
     activation->columns = layer->hidden.columns;
-    flight->weights = layer->rows;
     layer->work->forward(layer, flight, activation->value.at);
     skn_hidden_activate(&layer->hidden, activation);
     if (flight->purpose == SKN_PURPOSE_TRAIN) {
@@ -151,7 +148,7 @@ update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     gradient->batch = flight->batch;
     gradient->changed = flight->rounding.changed;
     gradient->square = flight->rounding.square;
-    if (skn_turns_update_sent(&layer->turns, flight->horizon)) {
+    if (skn_turns_update_sent(&layer->turns)) {
         gradient->rows = skn_copy_lent(&layer->copy, layer->rows);
         layer->rows = NULL;
     }
@@ -189,29 +186,20 @@ static skn_layer_flight_t *
 next_update(skn_layer_t *layer)
 {
     skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
-    return layer->turns.updates < layer->landed &&
-                   last->pieces == layer->pieces &&
+    return last->phase == SKN_FLIGHT_BACK &&
                    skn_turns_update_allowed(&layer->turns, last->horizon)
                ? last
                : NULL;
 }
 
-/* Returns the first batch with pieces that can be computed and are not, or
- * NULL. */
-static skn_layer_flight_t *
-next_pieces(skn_layer_t *layer)
-{
-    uint64_t batch = layer->turns.updates;
-    while (batch < layer->landed &&
-           flight_of(layer, batch)->pieces == layer->pieces)
-        batch++;
-    return batch < layer->landed ? flight_of(layer, batch) : NULL;
-}
-
+/* Computes the next piece of a batch's row gradients, or sends them after the
+ * last one. */
 static skn_status_t
-compute_piece(skn_actor_t *actor, skn_layer_t *layer,
-              skn_layer_flight_t *flight, skn_error_t *error)
+advance(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
+        skn_error_t *error)
 {
+    if (flight->pieces == layer->pieces)
+        return update(actor, layer, flight, error);
     return layer->work->piece(actor, layer, flight, flight->pieces++, error);
 }
 
@@ -225,16 +213,12 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
             skn_turns_check_batch(&layer->turns, next->batch,
                                   skn_actor_name(actor), error) != SKN_OK)
             return SKN_BAD_MESSAGE;
-        skn_layer_flight_t *last = next_update(layer), *owing;
-        if (skn_copy_renew(&layer->copy, &layer->turns, &layer->rows))
-            continue;
+        skn_layer_flight_t *last = next_update(layer);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
-        else if (last)
-            status = update(actor, layer, last, error);
-        else if (skn_turns_are_full(&layer->turns) &&
-                 (owing = next_pieces(layer)))
-            status = compute_piece(actor, layer, owing, error);
+        else if (last &&
+                 (layer->pieces == 0 || skn_turns_are_full(&layer->turns)))
+            status = advance(actor, layer, last, error);
         else
             break;
     }
@@ -245,12 +229,12 @@ skn_status_t
 skn_layer_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     skn_layer_t *layer = state;
-    skn_layer_flight_t *owing = next_pieces(layer);
-    if (!owing) {
+    skn_layer_flight_t *last = next_update(layer);
+    if (!last) {
         skn_actor_rest(actor);
         return SKN_OK;
     }
-    skn_status_t status = compute_piece(actor, layer, owing, error);
+    skn_status_t status = advance(actor, layer, last, error);
     return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
                             : status;
 }
@@ -307,10 +291,9 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         layer->landed++;
         if (layer->work->landed)
             status = layer->work->landed(actor, layer, flight, error);
-        if (status == SKN_OK)
-            status = skn_layer_take_turns(actor, layer, error);
     }
-    return status;
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
 }
 
 static skn_status_t
@@ -404,11 +387,14 @@ skn_layer_on_lease(skn_actor_t *actor, void *state, const void *message,
 {
     skn_layer_t *layer = state;
     const skn_lease_t *lease = message;
-    skn_status_t status = skn_copy_receive(&layer->copy, &layer->turns, lease,
-                                           &layer->rows, error);
-    return status == SKN_OK && layer->rows
-               ? skn_layer_take_turns(actor, layer, error)
-               : status;
+    skn_status_t status =
+        skn_copy_take(&layer->copy, lease, &layer->rows, error);
+    if (status != SKN_OK || !layer->rows)
+        return status;
+    status = skn_turns_rows_back(&layer->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    return status == SKN_OK ? skn_layer_take_turns(actor, layer, error)
+                            : status;
 }
 
 skn_status_t

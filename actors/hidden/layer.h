@@ -39,8 +39,6 @@ typedef struct skn_layer_flight { /* one batch in one layer */
     uint32_t window_slot; /* its place among those in the window */
     uint64_t batch, floor, horizon;
     uint32_t purpose, rows;
-    const skn_rows_t *weights; /* that its forward pass read; of a layer with
-                                * keeps_weights they stay until its update */
     const void *input; /* message that the kind keeps; dropped at the end */
     const skn_activation_t *activation;
     /* With a softmax above: the parts that came first wait here for the
@@ -99,7 +97,6 @@ struct skn_layer {
 typedef struct skn_layer_shape {
     uint32_t column_first, columns;
     uint32_t rows, width;
-    bool keeps_weights; /* the backward pass reads them, too */
 } skn_layer_shape_t;
 
 /* Reads SKN_HIDDEN_OPTIONS, SKN_TURNS_OPTIONS and SKN_COPY_OPTIONS, and

@@ -274,7 +274,7 @@ update(skn_actor_t *actor, output_t *output, skn_flight_t *flight,
                            (uint32_t)gradient->unit.count);
     gradient->batch = flight->labels->batch;
     output->marker = flight->labels->horizon + 1;
-    if (skn_turns_update_sent(&output->turns, flight->labels->horizon)) {
+    if (skn_turns_update_sent(&output->turns)) {
         gradient->rows = skn_copy_lent(&output->copy, head->rows);
         head->rows = NULL;
     }
@@ -323,10 +323,6 @@ take_turns(skn_actor_t *actor, output_t *output, skn_error_t *error)
             skn_turns_check_batch(&output->turns, next->batch,
                                   skn_actor_name(actor), error) != SKN_OK)
             return SKN_BAD_MESSAGE;
-        if (skn_copy_renew(&output->copy, &output->turns, &output->head.rows)) {
-            status = show_rows(actor, output, error);
-            continue;
-        }
         if (is_training && pass_marker(actor, output, next, error) != SKN_OK)
             return error->status;
         if (is_training && next->batch == output->turns.forwards &&
@@ -505,13 +501,15 @@ on_lease(skn_actor_t *actor, void *state, const void *message,
 {
     output_t *output = state;
     const skn_lease_t *lease = message;
-    if (!output->turns.begun)
-        output->marker = lease->batch; /* a run begins at a marker */
-    skn_status_t status = skn_copy_receive(&output->copy, &output->turns, lease,
-                                           &output->head.rows, error);
+    skn_status_t status =
+        skn_copy_take(&output->copy, lease, &output->head.rows, error);
     if (status != SKN_OK || !output->head.rows)
         return status;
-    if (!output->copy.held)
+    if (!output->turns.begun)
+        output->marker = lease->batch; /* a run begins at a marker */
+    status = skn_turns_rows_back(&output->turns, lease->batch,
+                                 skn_actor_name(actor), error);
+    if (status == SKN_OK)
         status = show_rows(actor, output, error);
     return status == SKN_OK ? take_turns(actor, output, error) : status;
 }

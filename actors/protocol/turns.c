@@ -17,14 +17,6 @@ skn_turns_init(skn_turns_t *turns, uint64_t window, uint64_t accumulate,
     turns->last_batch = UINT64_MAX;
 }
 
-void
-skn_turns_hold(skn_turns_t *turns, uint64_t flights)
-{
-    assert(turns->window == 2);
-    turns->holds = true;
-    turns->flights = flights;
-}
-
 bool
 skn_turns_forward_allowed(const skn_turns_t *turns, uint64_t floor)
 {
@@ -45,44 +37,19 @@ skn_turns_may_rank(const skn_turns_t *turns, uint64_t floor)
     return turns->rows_here && turns->returned >= floor;
 }
 
-/* The last forward pass that reads the rows from before the update of `batch`,
- * the last of its step. */
-static uint64_t
-last_before(const skn_turns_t *turns, uint64_t batch, uint64_t horizon)
-{
-    uint64_t last = batch + (turns->window - 1) * turns->accumulate;
-    if (last > horizon)
-        last = horizon;
-    /* A halt may be older than the marker before this batch. */
-    if (batch <= turns->last_batch && last > turns->last_batch)
-        last = turns->last_batch;
-    return last;
-}
-
 bool
 skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
 {
-    uint64_t batch = turns->updates;
-    bool waits =
-        turns->holds
-            ? turns->arrived < batch - batch % turns->accumulate
-            : !turns->free_order && skn_turns_ends_step(turns, batch) &&
-                  turns->forwards <= last_before(turns, batch, horizon);
-    return turns->rows_here && batch < turns->forwards && !waits;
-}
-
-bool
-skn_turns_rows_due(const skn_turns_t *turns)
-{
-    return turns->arrived > turns->returned &&
-           turns->forwards >
-               last_before(turns, turns->arrived - 1, turns->horizon);
-}
-
-void
-skn_turns_rows_taken(skn_turns_t *turns)
-{
-    turns->returned = turns->arrived;
+    uint64_t waits_for =
+        turns->updates + (turns->window - 1) * turns->accumulate;
+    if (waits_for > horizon)
+        waits_for = horizon;
+    /* A halt may be older than the marker before this batch. */
+    if (turns->updates <= turns->last_batch && waits_for > turns->last_batch)
+        waits_for = turns->last_batch;
+    return turns->rows_here && turns->updates < turns->forwards &&
+           (turns->free_order || turns->forwards > waits_for ||
+            !skn_turns_ends_step(turns, turns->updates));
 }
 
 void
@@ -93,14 +60,12 @@ skn_turns_forward_done(skn_turns_t *turns)
 }
 
 bool
-skn_turns_update_sent(skn_turns_t *turns, uint64_t horizon)
+skn_turns_update_sent(skn_turns_t *turns)
 {
     assert(turns->rows_here && turns->updates < turns->forwards);
-    if (!skn_turns_ends_step(turns, turns->updates++))
-        return false;
-    turns->horizon = horizon;
-    turns->rows_here = turns->holds;
-    return !turns->rows_here;
+    bool ends = skn_turns_ends_step(turns, turns->updates++);
+    turns->rows_here = !ends;
+    return ends;
 }
 
 skn_status_t
@@ -127,9 +92,7 @@ skn_turns_rows_back(skn_turns_t *turns, uint64_t applied, const char *name,
                         "gradients of %llu were sent",
                         name, (unsigned long long)applied,
                         (unsigned long long)turns->updates);
-    turns->arrived = applied;
-    if (!turns->holds || !turns->begun)
-        turns->returned = applied;
     turns->begun = turns->rows_here = true;
+    turns->returned = applied;
     return SKN_OK;
 }

@@ -19,13 +19,6 @@
  *
  *     F0 F1 u0 F2 u1 U2 | F3 F4 u3 F5 u4 U5 ...
  *
- * An owner with copies of its rows can send a gradient without waiting for the
- * forward passes of the window: it *holds* the rows that return until the first
- * batch is due that must see them, and reads the older ones until then. So with
- * a window of 2 steps the pipeline does not run empty between steps (m = 3):
- *
- *     F0 F1 u0 F2 u1 F3 U2 F4 u3 F5 u4 | the rows of U2 | F6 U5 ...
- *
  * At most `flights` batches are between forward pass and update. Pure
  * bookkeeping: no clock, no messages.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -42,14 +35,11 @@ typedef struct skn_turns {
     uint64_t accumulate; /* batches of a step */
     uint64_t flights;
     bool free_order;
-    bool holds;
     bool begun;          /* the rows have been here */
     bool rows_here;      /* no other actor writes them now */
     uint64_t forwards;   /* next batch to compute */
     uint64_t updates;    /* next batch whose gradient is sent */
-    uint64_t returned;   /* batches whose rows have returned, and are in use */
-    uint64_t arrived;    /* batches whose rows have returned */
-    uint64_t horizon;    /* of the last update of a step */
+    uint64_t returned;   /* batches whose rows have returned */
     uint64_t last_batch; /* of the last span that was halted: no later batch
                           * comes before the marker; UINT64_MAX: none was */
 } skn_turns_t;
@@ -58,9 +48,6 @@ typedef struct skn_turns {
  * there are as many flights as the window has batches. */
 void skn_turns_init(skn_turns_t *turns, uint64_t window, uint64_t accumulate,
                     uint64_t flights, bool free_order);
-
-/* The owner holds rows, and up to `flights` batches: window of 2 steps. */
-void skn_turns_hold(skn_turns_t *turns, uint64_t flights);
 
 /* Batches that an owner may hold at once: those in flight, and those that have
  * come before their turn, as many at most (source.c). */
@@ -99,13 +86,9 @@ skn_status_t skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
                                    const char *name, skn_error_t *error);
 
 void skn_turns_forward_done(skn_turns_t *turns);
-/* The gradient has been sent, of a batch with that horizon: the rows are away
- * if it ended a step and they are not held, which is the result. */
-bool skn_turns_update_sent(skn_turns_t *turns, uint64_t horizon);
-/* True if rows that have returned are not in use yet, and have to be: the next
- * batch must see them. */
-bool skn_turns_rows_due(const skn_turns_t *turns);
-void skn_turns_rows_taken(skn_turns_t *turns);
+/* The gradient has been sent: the rows are away if it ended a step, which is
+ * the result. */
+bool skn_turns_update_sent(skn_turns_t *turns);
 /* The rows have returned with all batches below `applied`; when they come for
  * the first time, the sequence begins there. `name` is the actor's, for the
  * message: SKN_BAD_MESSAGE unless these are the batches that were sent. */

@@ -21,23 +21,10 @@ skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor, uint32_t row_count,
                          skn_actor_option_bool(actor, "huge_pages"), error);
 }
 
-skn_status_t
-skn_copy_add_spare(skn_copy_t *copy, const skn_actor_t *actor,
-                   skn_error_t *error)
-{
-    copy->has_spare = true;
-    return skn_rows_init(&copy->spare, copy->rows.kind, copy->row_count,
-                         copy->width,
-                         skn_actor_option_bool(actor, "huge_pages"), error);
-}
-
 void
 skn_copy_close(skn_copy_t *copy)
 {
     skn_rows_fini(&copy->rows);
-    skn_rows_fini(&copy->spare);
-    skn_message_drop(copy->held);
-    copy->held = NULL;
 }
 
 static skn_status_t
@@ -87,25 +74,11 @@ take_loan(const skn_copy_t *copy, const skn_lease_t *lease,
     return SKN_OK;
 }
 
-static void
-write_rows(skn_rows_t *rows, const skn_lease_t *lease)
-{
-    size_t width = rows->width;
-    for (size_t k = 0; k < lease->unit.count; k++) {
-        uint32_t row = lease->unit.at[k];
-        if (skn_rows_are_bf16(rows))
-            memcpy(skn_rows_weight_bf16(rows, row), lease->half.at + k * width,
-                   width * sizeof(uint16_t));
-        else
-            memcpy(skn_rows_weight(rows, row), lease->value.at + k * width,
-                   width * sizeof(float));
-    }
-}
-
 skn_status_t
 skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
               const skn_rows_t **rows, skn_error_t *error)
 {
+    size_t width = copy->rows.width;
     if (*rows)
         return refuse(copy, lease, "it returns rows that were not lent", error);
     if (!copy->has_copy)
@@ -113,45 +86,16 @@ skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
     skn_status_t status = check(copy, lease, error);
     if (status != SKN_OK)
         return status;
-    write_rows(&copy->rows, lease);
+    for (size_t k = 0; k < lease->unit.count; k++) {
+        uint32_t row = lease->unit.at[k];
+        if (skn_rows_are_bf16(&copy->rows))
+            memcpy(skn_rows_weight_bf16(&copy->rows, row),
+                   lease->half.at + k * width, width * sizeof(uint16_t));
+        else
+            memcpy(skn_rows_weight(&copy->rows, row),
+                   lease->value.at + k * width, width * sizeof(float));
+    }
     if (!lease->more)
         *rows = &copy->rows;
     return SKN_OK;
-}
-
-skn_status_t
-skn_copy_receive(skn_copy_t *copy, skn_turns_t *turns, const skn_lease_t *lease,
-                 const skn_rows_t **rows, skn_error_t *error)
-{
-    bool holds = turns->holds && turns->begun;
-    skn_status_t status =
-        !holds ? skn_copy_take(copy, lease, rows, error)
-        : copy->held || lease->more
-            ? refuse(copy, lease, "it was not expected", error)
-            : check(copy, lease, error);
-    if (status != SKN_OK || !*rows)
-        return status;
-    status = skn_turns_rows_back(turns, lease->batch, copy->name, error);
-    if (holds && status == SKN_OK)
-        copy->held = skn_message_keep(lease);
-    return status;
-}
-
-bool
-skn_copy_renew(skn_copy_t *copy, skn_turns_t *turns, const skn_rows_t **rows)
-{
-    const skn_lease_t *lease = copy->held;
-    skn_rows_t *target =
-        copy->has_spare && *rows == &copy->rows ? &copy->spare : &copy->rows;
-    if (!lease || !skn_turns_rows_due(turns))
-        return false;
-    if (target != *rows) /* a lease has only what has changed */
-        memcpy(target->at, (*rows)->at,
-               copy->row_count * (*rows)->stride_bytes);
-    write_rows(target, lease);
-    *rows = target;
-    skn_message_drop(lease);
-    copy->held = NULL;
-    skn_turns_rows_taken(turns);
-    return true;
 }

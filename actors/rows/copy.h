@@ -17,7 +17,6 @@
 
 #include "actors/protocol/messages.h"
 #include "actors/protocol/settings.h"
-#include "actors/protocol/turns.h"
 #include "actors/rows/rows.h"
 #include "skein/actor.h"
 
@@ -26,10 +25,6 @@ typedef struct skn_copy {
     bool has_copy;    /* false: the rows are lent, and there is no copy */
     uint32_t row_count, width; /* of the shard's rows */
     skn_rows_t rows;
-    bool has_spare; /* what is new goes there, and then to `rows` again: batches
-                     * in flight read the rows of their forward pass */
-    skn_rows_t spare;
-    const skn_lease_t *held; /* until it is due: turns.h */
 } skn_copy_t;
 
 /* clang-format off */
@@ -46,9 +41,6 @@ typedef struct skn_copy {
 skn_status_t skn_copy_open(skn_copy_t *copy, const skn_actor_t *actor,
                            uint32_t row_count, uint32_t width,
                            skn_error_t *error);
-/* Makes room for a spare; of a copy that was opened. */
-skn_status_t skn_copy_add_spare(skn_copy_t *copy, const skn_actor_t *actor,
-                                skn_error_t *error);
 void skn_copy_close(skn_copy_t *copy);
 
 /* Takes a lease that arrived. *rows is NULL while the updater has the rows;
@@ -59,16 +51,6 @@ void skn_copy_close(skn_copy_t *copy);
  * or number format. */
 skn_status_t skn_copy_take(skn_copy_t *copy, const skn_lease_t *lease,
                            const skn_rows_t **rows, skn_error_t *error);
-
-/* Takes a lease, or holds it until it is due. *rows as of skn_copy_take; errors
- * as of that and of skn_turns_rows_back. */
-skn_status_t skn_copy_receive(skn_copy_t *copy, skn_turns_t *turns,
-                              const skn_lease_t *lease, const skn_rows_t **rows,
-                              skn_error_t *error);
-/* Takes a lease that was held and is due: whether there was one. *rows is the
- * new rows then. */
-bool skn_copy_renew(skn_copy_t *copy, skn_turns_t *turns,
-                    const skn_rows_t **rows);
 
 /* The value to send with a gradient: the right to write the rows, or NULL. */
 static inline void *

@@ -63,13 +63,11 @@ kept_of(const stage_t *stage, const skn_layer_flight_t *flight)
     return &stage->kept[flight->window_slot];
 }
 
-/* The weights of layer `layer` of the stage, as the batch's forward pass read
- * them; after the last: the final gain. */
+/* The weights of layer `layer` of the stage; after the last: the final gain. */
 static skn_matrix_t
-weights_of(const stage_t *stage, const skn_layer_flight_t *flight,
-           uint32_t layer)
+weights_of(const stage_t *stage, uint32_t layer)
 {
-    return skn_rows_matrix_from(flight->weights, layer * stage->layer_rows);
+    return skn_rows_matrix_from(stage->layer.rows, layer * stage->layer_rows);
 }
 
 static skn_decoder_floats_t
@@ -115,7 +113,7 @@ stage_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *x)
     size_t floats = floats_of(stage).flight;
     copy_input(stage, flight, x);
     for (uint32_t k = 0; k < stage->layers; k++) {
-        const skn_matrix_t weights = weights_of(stage, flight, k);
+        const skn_matrix_t weights = weights_of(stage, k);
         float *memory = stage->recompute
                             ? stage->shared
                             : kept->memory + k * (floats / stage->layers);
@@ -128,7 +126,7 @@ stage_forward(skn_layer_t *layer, const skn_layer_flight_t *flight, float *x)
     }
     if (!stage->is_last)
         return;
-    const skn_matrix_t gain = weights_of(stage, flight, stage->layers);
+    const skn_matrix_t gain = weights_of(stage, stage->layers);
     (void)skn_norm_kept_init(&kept->final, flight->rows, shape->width,
                              kept->memory + floats);
     skn_decoder_final_forward(&stage->decoder, &gain, &kept->final, x,
@@ -227,7 +225,7 @@ static void
 recompute(const stage_t *stage, const skn_layer_flight_t *flight,
           stage_kept_t *kept, uint32_t number)
 {
-    const skn_matrix_t weights = weights_of(stage, flight, number);
+    const skn_matrix_t weights = weights_of(stage, number);
     skn_decoder_kept_t *layer = &kept->layers[number];
     float *x = stage->shared + floats_of(stage).shared -
                skn_array_floats((size_t)stage->below.rows_max *
@@ -248,7 +246,7 @@ layer_backward(const stage_t *stage, const skn_layer_flight_t *flight,
                uint32_t number)
 {
     stage_kept_t *kept = kept_of(stage, flight);
-    const skn_matrix_t weights = weights_of(stage, flight, number);
+    const skn_matrix_t weights = weights_of(stage, number);
     if (number == stage->layers) {
         skn_decoder_final_backward(&stage->decoder, &weights, &kept->final,
                                    flight->gradient, stage->scratch);
@@ -330,6 +328,10 @@ open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
     skn_status_t status = skn_decoder_check(&shape, error);
     if (status != SKN_OK)
         return status;
+    if (option_u32(actor, "window") > 1)
+        return skn_fail(error, SKN_BAD_CONFIG,
+                        "%s: a stage has a window of one step, not %u",
+                        skn_actor_name(actor), option_u32(actor, "window"));
     const skn_kernels_t *kernels = skn_kernels_pick(error);
     if (!kernels)
         return error->status;
@@ -395,15 +397,8 @@ stage_open(skn_actor_t *actor, void *state, skn_error_t *error)
         .columns = shape->width,
         .rows = (uint32_t)(stage->layers * stage->layer_rows) + stage->is_last,
         .width = shape->width,
-        .keeps_weights = true,
     };
     status = skn_layer_open(&stage->layer, actor, &work, &place, error);
-    if (status == SKN_OK && stage->layer.turns.window > 1 &&
-        !stage->layer.turns.holds)
-        status = skn_fail(error, SKN_BAD_CONFIG,
-                          "%s: a stage has a window of 1 step, or of 2 with "
-                          "updates: copy and several flights",
-                          skn_actor_name(actor));
     if (status != SKN_OK)
         return status;
     stage->layer.hidden.is_linear = true;

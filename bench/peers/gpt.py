@@ -29,7 +29,6 @@ compiler.
 Prints one JSON object a line.
 """
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -258,38 +257,22 @@ def rate_at(own, step):
                        (1 + math.cos(math.pi * done)) / 2)
 
 
-@contextlib.contextmanager
-def behind(own, model, step, weights):
-    """With --window 2 a step's gradient is that at the weights before the last
-    step, of its epoch: `weights` has them for the next step."""
-    stale = weights.copy()
-    weights.update({name: weight.clone() for name, weight
-                    in model.state_dict().items() if own.window > 1})
-    newest = weights.copy()
-    if stale and step % (own.epoch_steps or own.steps):
-        model.load_state_dict(stale)
-    yield
-    if newest:
-        model.load_state_dict(newest)
-
-
 def train(own, model):
     ids, optimizer = read_ids(own), optimizer_of(own, model)
-    rates, loss, weights = [], 0.0, {}
+    rates, loss = [], 0.0
     for step in range(own.steps):
         began_s, came_s = time.process_time(), time.perf_counter()
         for group in optimizer.param_groups:
             group["lr"] = rate_at(own, step)
         optimizer.zero_grad(set_to_none=True)
         total = 0.0
-        with behind(own, model, step, weights):
-            for micro in range(own.micros):
-                x, label = batch(own, ids, step * own.micros + micro)
-                with precision(own):
-                    logit = model(x)
-                loss = loss_of(logit, label) / own.micros
-                loss.backward()
-                total += float(loss)
+        for micro in range(own.micros):
+            x, label = batch(own, ids, step * own.micros + micro)
+            with precision(own):
+                logit = model(x)
+            loss = loss_of(logit, label) / own.micros
+            loss.backward()
+            total += float(loss)
         if own.gradients and step == own.steps - 1:
             write_tensors(own.gradients, {
                 name: weight.grad for name, weight in model.named_parameters()})
@@ -343,8 +326,7 @@ def options_of(parser):
             ("inner", int, 704), ("vocabulary", int, 257),
             ("context", int, 256), ("epsilon", float, 1e-5),
             ("theta", float, 1e4), ("rows", int, 8), ("micros", int, 1),
-            ("steps", int, 10), ("window", int, 1), ("epoch-steps", int, 0),
-            ("ids", str, ""), ("id-bytes", int, 2),
+            ("steps", int, 10), ("ids", str, ""), ("id-bytes", int, 2),
             ("rate", float, 1e-3), ("warmup", int, 0), ("floor", float, 0.0),
             ("clip", float, 1.0), ("decay", float, 0.1),
             ("beta1", float, 0.9), ("beta2", float, 0.95),

@@ -50,7 +50,7 @@ model: {{ kind: decoder, layers: {layers}, width: {width}, heads: {heads},
           head: {{ sampler: {{ kind: exact }} }} }}
 train: {{ micro_tokens: {micro}, batch_tokens: {step}, steps: {steps},
           precision: f32, seed: {seed}, validate: {validate},
-          clip_norm: {clip}, window: {window},
+          clip_norm: {clip},
           optimizer: {{ kind: adam, rate: {rate}, beta1: {beta1}, beta2: 0.95,
                         weight_decay: {decay} }},
           schedule: {{ kind: cosine, warmup_batches: {warmup},
@@ -60,8 +60,7 @@ checkpoint: {{ keep: 2 }}
 resources: {{ huge_pages: false }}
 """
 SHAPE = {"layers": 2, "width": 64, "heads": 4, "inner": 96, "context": 64,
-         "stages": 1, "micros": 4, "rows": 4, "epoch_steps": 1, "validate": 0,
-         "window": 1}
+         "stages": 1, "micros": 4, "rows": 4, "epoch_steps": 1, "validate": 0}
 COURSE = {"steps": 100, "rate": 0.001, "beta1": 0.9, "decay": 0.1, "clip": 1.0,
           "warmup": 10, "floor": 0.1, "seed": 1}
 
@@ -157,10 +156,6 @@ class Same(unittest.TestCase):
     def test_100_steps_in_20_epochs(self):
         self.train_both("5 steps an epoch", epoch_steps=5, layers=1, heads=2,
                         rows=2, micros=2, seed=8)
-
-    def test_100_steps_with_a_window_of_two(self):
-        self.train_both("window 2", window=2, epoch_steps=10, layers=3,
-                        stages=3, rows=2, seed=9)
 
     def test_100_steps_with_much_clipping(self):
         self.train_both("clip 0.05", clip=0.05, seed=3)

@@ -31,6 +31,7 @@ static const owner_t owners[] = {
     { "train", "ranker_trees", SKN_MODEL_LAYERS },
     { "train", "batch_rows", SKN_MODEL_LAYERS },
     { "train", "max_batches", SKN_MODEL_LAYERS },
+    { "train", "window", SKN_MODEL_LAYERS },
     { "train", "batch_tokens", SKN_MODEL_DECODER },
     { "train", "micro_tokens", SKN_MODEL_DECODER },
     { "train", "steps", SKN_MODEL_DECODER },
@@ -159,11 +160,6 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
                                (long long)model->train.batch_tokens,
                                (long long)micro);
     check_nodes(model, root, problems);
-    if (model->train.window > 2)
-        (void)skn_problems_add(problems, skn_rules_mark(train, "window"),
-                               "a decoder has a window of 1 or 2 steps, not "
-                               "%lld",
-                               (long long)model->train.window);
     if (model->train.order == SKN_ORDER_FREE)
         (void)skn_problems_add(problems, skn_rules_mark(train, "order"),
                                "a decoder has 'order: fixed'");

@@ -276,8 +276,7 @@
                  SKN_SETTING_EPOCHS)                                           \
     SKN_KEY(O, skn_model_train_t, int64_t, max_batches, "max_batches", "0",    \
             SKN_SETTING_MAX_BATCHES)                                           \
-    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, window, "window", "auto",      \
-                 "; of a decoder: steps, 1 or 2; auto: 2, of a decoder 1",     \
+    SKN_AUTO_KEY(O, skn_model_train_t, int64_t, window, "window", "auto", "",  \
                  SKN_SETTING_WINDOW)                                           \
     SKN_KEY(O, skn_model_train_t, skn_order_t, order, "order", "fixed",        \
             SKN_SETTING_ORDER)                                                 \

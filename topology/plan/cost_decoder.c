@@ -177,16 +177,15 @@ find_boundaries(const skn_plan_t *plan, skn_pipeline_t *pipeline)
             pipeline->boundary_bytes * 8 / model->links.rate;
 }
 
-/* c, at most all micro-batches of the window. */
+/* c, at most all micro-batches of a step. */
 static uint32_t
 count_flights(const skn_plan_t *plan, const skn_pipeline_t *pipeline)
 {
     double stages = (double)plan->model->decoder.stages;
     double round = 2 * pipeline->crossings * pipeline->way_seconds;
-    double window = (double)plan->model->train.window;
     double flights = stages + 2 * ceil(round / pipeline->awaited_seconds);
-    flights = fmax(fmin(flights, SKN_WINDOW_MAX), window);
-    return (uint32_t)fmin(flights, window * plan->accumulate);
+    flights = fmin(flights, SKN_WINDOW_MAX);
+    return (uint32_t)fmin(flights, plan->accumulate);
 }
 
 /* One node has a stage a core, too. */
@@ -224,8 +223,6 @@ skn_pipeline_forecast(const skn_plan_t *plan, uint32_t alone,
             fmax(pipeline->period_seconds,
                  pipeline->boundary_bytes * 8 / plan->model->links.rate);
     double busy = plan->accumulate * pipeline->period_seconds;
-    if (plan->model->train.window > 1)
-        wait = 0;
     pipeline->step_seconds = busy + wait;
     pipeline->bubble = wait / pipeline->step_seconds;
     pipeline->alone_units = units < layers ? units : (uint32_t)layers;

@@ -4,8 +4,8 @@
  * f, b and w are the seconds of a stage for a micro-batch: its layers forwards,
  * the gradient of its input, and that of its weights. Neighbours wait for f and
  * b; w fills what would be idle (with train.recompute: layer, they wait for it,
- * too, and for f once more). With S stages, X of which send to another node,
- * and L seconds for a message between nodes,
+ * too, and for f once more). With S stages, X of which send to another
+ * node, and L seconds for a message between nodes,
  *
  *     c = S + 2 ceil(2 X L / (f + b))
  *
@@ -14,9 +14,7 @@
  *
  *     m max(f + b + w) + what the first one and the last answer wait for
  *
- * With a window of 2 steps the next step's micro-batches follow at once, and
- * nothing is waited for. The forecast depends on the plan alone. Pure; any
- * thread.
+ * The forecast depends on the plan alone. Pure; any thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_PLAN_COST_DECODER_H
 #define TOPOLOGY_PLAN_COST_DECODER_H

@@ -266,13 +266,7 @@ resolve_steps(skn_plan_t *plan, skn_model_t *model)
         plan->data.validate_points == 0
             ? "no text is held back"
             : "20 in a run, in a twentieth of its time at most");
-    (void)skn_plan_decide(reasons, "train.window", &train->window, 1,
-                          "a step sees all steps before it");
-    if (train->window > 1 && train->updates != SKN_UPDATES_COPY) {
-        train->updates = SKN_UPDATES_COPY;
-        skn_reasons_add(reasons, "train.updates",
-                        "a window of 2 steps reads older weights");
-    }
+    train->window = 1;
     train->ensemble = 1;
     train->ranker_trees = 0;
     (void)skn_plan_decide(&plan->reasons, "train.patience", &train->patience, 0,

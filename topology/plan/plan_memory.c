@@ -193,10 +193,7 @@ stages_bytes(const skn_plan_t *plan, uint64_t count)
     const skn_model_t *model = plan->model;
     const skn_decoder_shape_t shape = skn_model_shape(model);
     uint64_t rows = count * skn_decoder_layer_rows(&shape) + 1;
-    uint64_t spare = model->train.window > 1
-                         ? skn_rows_bytes(SKN_ROWS_SGD, rows, shape.width)
-                         : 0;
-    return rows_bytes(model, SKN_DECODER_LAYER, rows, shape.width) + spare +
+    return rows_bytes(model, SKN_DECODER_LAYER, rows, shape.width) +
            2 * rows * shape.width * sizeof(float);
 }
 

@@ -16,7 +16,6 @@ typedef struct plan {
     const uint64_t *marker;
     bool free_order;
     uint64_t accumulate, flights; /* 0: of one batch a step */
-    bool holds;
 } plan_t;
 
 static uint64_t
@@ -74,8 +73,6 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
     uint64_t room = plan->flights > 0 ? plan->flights : plan->window;
     skn_turns_init(&turns, plan->window, step_batches(plan), room,
                    plan->free_order);
-    if (plan->holds)
-        skn_turns_hold(&turns, room);
     while (back < BATCHES) {
         cr_assert(++steps < 100000, "window %lu: a deadlock at batch %lu",
                   (unsigned long)plan->window, (unsigned long)back);
@@ -89,11 +86,9 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
             come_back(&turns, back);
             away = false;
         }
-        if (skn_turns_rows_due(&turns))
-            skn_turns_rows_taken(&turns);
         if (turns.forwards < issued &&
             skn_turns_forward_allowed(&turns, floor_of(plan, turns.forwards))) {
-            cr_expect(!away || plan->holds);
+            cr_expect(!away);
             seen[turns.forwards] = turns.returned;
             skn_turns_forward_done(&turns);
             cr_expect_leq(turns.forwards - turns.updates, room);
@@ -101,12 +96,9 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
                    skn_turns_update_allowed(&turns,
                                             horizon_of(plan, turns.updates))) {
             cr_expect(!away);
-            bool ends = (turns.updates + 1) % step_batches(plan) == 0;
-            bool sent =
-                skn_turns_update_sent(&turns, horizon_of(plan, turns.updates));
-            cr_expect_eq(sent, ends && !plan->holds);
-            away = ends;
-            back += !ends; /* a sum needs no rows */
+            away = skn_turns_update_sent(&turns);
+            cr_expect_eq(away, turns.updates % step_batches(plan) == 0);
+            back += !away; /* a sum needs no rows */
         }
     }
 }
@@ -164,29 +156,6 @@ Test(turns, all_batches_of_a_step_see_the_same_updates)
             }
 }
 
-/* No more flights are needed than batches of a step. */
-Test(turns, held_rows_are_those_of_the_definition)
-{
-    uint64_t seen[BATCHES];
-    for (uint64_t accumulate = 1; accumulate <= 4; accumulate *= 2)
-        for (uint64_t flights = 1; flights <= 9; flights++)
-            for (uint64_t seed = 1; seed <= 100; seed++) {
-                plan_t plan = { .window = 2,
-                                .marker = step_markers[seed % 2],
-                                .accumulate = accumulate,
-                                .flights = flights,
-                                .holds = true };
-                play(&plan, seed, seen);
-                for (uint64_t t = 0; t < BATCHES; t++)
-                    cr_expect_eq(seen[t], definition(&plan, t),
-                                 "%lu batches a step, %lu flights, seed %lu: "
-                                 "batch %lu saw %lu updates",
-                                 (unsigned long)accumulate,
-                                 (unsigned long)flights, (unsigned long)seed,
-                                 (unsigned long)t, (unsigned long)seen[t]);
-            }
-}
-
 Test(turns, free_order_sees_at_least_those_and_never_deadlocks)
 {
     uint64_t seen[BATCHES];
@@ -234,7 +203,7 @@ Test(turns, the_sequence_is_that_of_the_drawing)
                 &turns, horizon_of(&plan, turns.updates)));
             (void)snprintf(word, sizeof(got) - used, "U%u ",
                            (unsigned)turns.updates);
-            skn_turns_update_sent(&turns, UINT64_MAX);
+            skn_turns_update_sent(&turns);
             come_back(&turns, turns.updates);
         }
         used += strlen(word);
@@ -255,7 +224,7 @@ Test(turns, nothing_runs_while_the_rows_are_away)
     skn_turns_forward_done(&turns);
     cr_expect(!skn_turns_update_allowed(&turns, 3), "three more are to come");
     cr_expect(skn_turns_update_allowed(&turns, 0), "it was the last one");
-    skn_turns_update_sent(&turns, UINT64_MAX);
+    skn_turns_update_sent(&turns);
     cr_expect(!skn_turns_forward_allowed(&turns, 0));
     cr_expect(!skn_turns_may_rank(&turns, 0));
     cr_expect(!skn_turns_update_allowed(&turns, 0));
@@ -272,7 +241,7 @@ Test(turns, a_cut_lets_the_last_batches_be_updated)
     turns.last_batch = 11;
     for (uint64_t batch = 10; batch <= 11; batch++) {
         cr_expect(skn_turns_update_allowed(&turns, 99));
-        skn_turns_update_sent(&turns, UINT64_MAX);
+        skn_turns_update_sent(&turns);
         come_back(&turns, batch + 1);
     }
     cr_expect(!skn_turns_update_allowed(&turns, 99), "there is no batch 12");
@@ -287,7 +256,7 @@ Test(turns, after_a_cut_the_order_is_as_before)
     skn_turns_forward_done(&turns);
     turns.last_batch = 10;
     cr_expect(skn_turns_update_allowed(&turns, 99));
-    skn_turns_update_sent(&turns, UINT64_MAX);
+    skn_turns_update_sent(&turns);
     come_back(&turns, 11);
     for (uint64_t batch = 11; batch < 14; batch++) {
         cr_expect(!skn_turns_update_allowed(&turns, 99), "%u", (unsigned)batch);
@@ -318,7 +287,7 @@ Test(turns, rows_of_other_batches_than_were_sent_are_refused)
     come_back(&turns, 6);
     skn_turns_forward_done(&turns);
     skn_turns_forward_done(&turns);
-    skn_turns_update_sent(&turns, UINT64_MAX);
+    skn_turns_update_sent(&turns);
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
         skn_error_t error = { 0 };
         cr_expect_eq(skn_turns_rows_back(&turns, wrong[k], "shard", &error),

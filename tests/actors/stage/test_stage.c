@@ -284,13 +284,12 @@ Test(stage, a_shape_that_does_not_fit_is_refused)
     cr_expect_eq(probe.status, SKN_BAD_CONFIG);
 }
 
-Test(stage, a_window_of_several_steps_takes_a_copy)
+Test(stage, a_window_of_several_steps_is_refused)
 {
     probe_option("window", "2");
     probe_run();
     cr_expect_eq(probe.status, SKN_BAD_CONFIG);
     cr_expect(strstr(probe.error.text,
-                     "stage.0: a stage has a window of 1 step, or of 2 with "
-                     "updates: copy and several flights"),
+                     "stage.0: a stage has a window of one step, not 2"),
               "%s", probe.error.text);
 }

@@ -48,11 +48,11 @@ Test(model_decoder, a_decoder_is_written_as_it_was_read)
 
 Test(model_decoder, keys_of_the_other_kind_are_refused)
 {
-    fixture_refused(DECODER "train: { batch_rows: 5, ensemble: 2 }\n",
+    fixture_refused(DECODER "train: { batch_rows: 5, window: 2 }\n",
                     "m.yaml:4:10: 'batch_rows' is for a model of layers, and "
                     "'kind' of model is 'decoder'; leave it out, or set "
                     "'kind: layers'\n"
-                    "m.yaml:4:25: 'ensemble' is for a model of layers, and "
+                    "m.yaml:4:25: 'window' is for a model of layers, and "
                     "'kind' of model is 'decoder'; leave it out, or set "
                     "'kind: layers'\n");
     fixture_refused(FIXTURE "train: { steps: 5 }\n",
@@ -76,8 +76,6 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
         { "layers: [1]", "",
           "m.yaml:3:33: 'layers' of a decoder must be a number in 1..1024, "
           "found a list\n" },
-        { "layers: 2", "train: { window: 3 }\n",
-          "m.yaml:4:18: a decoder has a window of 1 or 2 steps, not 3\n" },
         { "layers: 2, stages: 3", "",
           "m.yaml:3:44: 3 stages are more than the 2 layers\n" },
         { "layers: 2", "train: { micro_tokens: 100 }\n",

@@ -39,8 +39,7 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
         "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
         "batches that a shard may compute ahead of its updates, the "
         "current one included: staleness is never more; at most 2 x window - "
-        "1 batches are in flight; of a decoder: steps, 1 or 2; auto: 2, of a "
-        "decoder 1 |");
+        "1 batches are in flight |");
     expect_line(text, "| `train` | path |  | required | training points: XMC "
                       "text, plain or compressed (.gz, .zst); for a "
                       "decoder: text, a file or a folder |");

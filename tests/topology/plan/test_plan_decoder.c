@@ -161,29 +161,6 @@ Test(plan_decoder, what_is_recomputed_has_the_same_bits)
     }
 }
 
-/* The second step sees no update, as the first does not; and the weights of a
- * forward pass are those of its backward pass, however many steps the stages
- * are in. */
-Test(plan_decoder, a_window_of_two_steps_has_the_same_bits_for_all_stages)
-{
-    static const char *const words[] = { "model.stages=1", "model.stages=2",
-                                         "model.stages=4" };
-    char want[65], got[65];
-    sha256_of(&words[0], 1, got);
-    for (size_t k = 0; k < 6; k++) {
-        const char *const all[] = { "train.window=2", words[k % 3],
-                                    k < 3 ? "train.recompute=none"
-                                          : "train.recompute=layer" };
-        if (k == 0) {
-            sha256_of(all, 3, want);
-            cr_expect_str_neq(got, want);
-            continue;
-        }
-        sha256_of(all, 3, got);
-        cr_expect_str_eq(got, want, "%s, %s", all[1], all[2]);
-    }
-}
-
 static skn_plan_t
 plan_with(const char *const *words, size_t count)
 {
@@ -218,18 +195,16 @@ Test(plan_decoder, layers_are_recomputed_where_memory_is_short_and_keep_less)
 }
 
 /* With such a rate the first step makes weights whose products overflow. */
-static void
-expect_skips(const char *window)
+Test(plan_decoder, a_run_whose_gradients_are_not_finite_skips_steps_and_ends)
 {
     static char line[EVENT_BYTES];
-    const char *const words[] = { "train.optimizer.kind=sgd",
-                                  "train.optimizer.rate=100",
-                                  "train.optimizer.weight_decay=1",
-                                  "train.clip_norm=1e9",
-                                  "train.steps=60",
-                                  "model.head.init_std=10",
-                                  window };
-    skn_model_run_t run = open_run(words, 7);
+    static const char *const words[] = { "train.optimizer.kind=sgd",
+                                         "train.optimizer.rate=100",
+                                         "train.optimizer.weight_decay=1",
+                                         "train.clip_norm=1e9",
+                                         "train.steps=60",
+                                         "model.head.init_std=10" };
+    skn_model_run_t run = open_run(words, 6);
     skn_start_options_t options = SKN_START_OPTIONS(.no_binding = true);
     skn_error_t error = { 0 };
     uint32_t skipped = 0;
@@ -244,12 +219,6 @@ expect_skips(const char *window)
               error.text);
     cr_expect_eq(skipped, 2);
     skn_model_run_close(&run);
-}
-
-Test(plan_decoder, a_run_whose_gradients_are_not_finite_skips_steps_and_ends)
-{
-    expect_skips("train.window=1");
-    expect_skips("train.window=2");
 }
 
 /* The most batches that any stage held, as the report says it. */

@@ -435,8 +435,8 @@ skn_folder_read_file(int folder, const char *path, const char *name,
                      skn_error_t *error)
 {
     char full[PATH_MAX + SKN_NAME_MAX];
-    uint64_t file_bytes;
-    int file;
+    uint64_t file_bytes = 0;
+    int file = -1;
     skn_status_t status =
         skn_folder_open_file(folder, path, name, &file, &file_bytes, error);
     if (status != SKN_OK)

@@ -34,10 +34,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE / "peers"))
 if not importlib.util.find_spec("torch"):
     sys.exit("dense.py: PyTorch is missing: .ci/deps --peers installs it")
-import gpt      # starts the program again, with settings of PyTorch
+import tuned
+
+tuned.enter()
+
+import gpt
 import numpy as np
 import torch
-import tuned
 import twin
 
 MODEL = """skein: 1

@@ -35,9 +35,12 @@ duration(uint64_t ns, char text[48])
 }
 
 static void
-print_handlers(const skn_actor_figures_t *actor, FILE *file)
+print_details(const skn_actor_figures_t *actor, FILE *file)
 {
     char half[48], most[48], longest[48];
+    if (actor->held_max > 0)
+        fprintf(file, "    %-20s %10" PRIu64 " held at most\n", "batches",
+                actor->held_max);
     for (uint64_t k = 0; k < actor->handler_count; k++) {
         const skn_handler_figures_t *handler = &actor->handler[k];
         if (handler->count == 0)
@@ -71,7 +74,7 @@ skn_figures_table(const skn_figures_t *figures, FILE *file)
                 share(actor->waiting_ns, run_ns, text[3]),
                 share(actor->blocked_ns, run_ns, text[4]), actor->messages_in,
                 actor->messages_out, actor->bytes_in, actor->bytes_out);
-        print_handlers(actor, file);
+        print_details(actor, file);
     }
     fputs(
         "(% of the run. busy: in handlers; waiting: for a message; blocked: "

@@ -20,7 +20,11 @@ import os
 import statistics
 import time
 
-import gpt  # first: it starts the program again where PyTorch is fastest
+import tuned
+
+tuned.enter()
+
+import gpt
 
 import torch
 import torch.distributed as dist
@@ -131,7 +135,8 @@ def main():
             "tokens_per_s": round(statistics.median(counted), 1),
             "lowest": round(min(counted), 1),
             "highest": round(max(counted), 1),
-            "openblas_coretype": gpt.SETTINGS["openblas_coretype"]}))
+            "openblas_coretype": os.environ.get(
+                "OPENBLAS_CORETYPE", "")}))
     dist.barrier()
 
 

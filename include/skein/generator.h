@@ -94,8 +94,8 @@ typedef struct skn_text_score {
 
 /* Measures the part of its training text that the run held back, or the file or
  * folder `text`, unless it is NULL. The statuses of skn_tokens_open; SKN_USAGE
- * if the run held nothing back; SKN_BAD_DATA if its text is another one by
- * now, or `text` is shorter than one sequence. */
+ * if the run held nothing back; SKN_BAD_DATA if its text has changed since, or
+ * `text` is shorter than one sequence. */
 SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,
                                          const char *text,
                                          skn_text_score_t *score,

@@ -25,7 +25,7 @@ if not importlib.util.find_spec("torch"):
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "peers")]
 # pylint: disable=wrong-import-position
-import gpt  # noqa: E402  starts the program again, with settings of PyTorch
+import gpt  # noqa: E402
 import checks  # noqa: E402
 import torch  # noqa: E402
 

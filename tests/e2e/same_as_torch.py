@@ -29,7 +29,7 @@ import checks  # noqa: E402
 if not importlib.util.find_spec("torch"):
     print("PyTorch is missing: .ci/deps --peers installs it")
     sys.exit(77)
-import gpt  # noqa: E402  starts the program again, with settings of PyTorch
+import gpt  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import twin  # noqa: E402

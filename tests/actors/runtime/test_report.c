@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <unistd.h>
 
+#include "actors/runtime/figures.h"
 #include "tests/support/flow_fixture.h"
 
 TestSuite(report, .timeout = 60);
@@ -189,6 +190,23 @@ Test(report, a_run_without_messages_has_a_report)
     free(table);
     json_decref(report);
     skn_system_destroy(&system);
+}
+
+Test(report, the_table_shows_how_many_batches_an_actor_held)
+{
+    skn_actor_figures_t actors[] = { { .name = "a", .held_max = 12 },
+                                     { .name = "b" } };
+    skn_figures_t figures = { .actors = actors, .actor_count = 2 };
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    skn_figures_table(&figures, file);
+    fclose(file);
+    const char *held = strstr(text, "    batches                      12"
+                                    " held at most\n");
+    cr_assert(held, "%s", text);
+    cr_expect_null(strstr(strchr(held, '\n'), "held"), "%s", text);
+    free(text);
 }
 
 /* --- traces -------------------------------------------------------------- */

@@ -42,6 +42,19 @@ tail -n +2 test.txt | cut -d ' ' -f 2- >requests
 cat -n best | awk '{ print $1, $2 }' >answers
 "$skein" predict named requests --top 1 | cat -n |
     sed 's/^ *//; s/\t/ /' >named_answers
+tr -s ' ' <examples/text.txt >once.txt
+cat >decoder.yaml <<'YAML'
+skein: 1
+data: { train: once.txt, context: 32, cache: none }
+model: { kind: decoder, layers: 1, width: 32, heads: 2 }
+train: { micro_tokens: 256, batch_tokens: 512, steps: 60,
+         optimizer: { rate: 0.02 } }
+resources: { huge_pages: false }
+YAML
+check "a decoder is trained" "$skein" train decoder.yaml \
+    -o checkpoint.path=decoder
+"$skein" generate decoder --prompt "You may" --temperature 0 --tokens 100 \
+    >continued
 cd "$work/examples" || exit 70
 
 c11=(gcc -std=c11)
@@ -208,6 +221,13 @@ PYTHON
         "$(sed -n 's/P@1 \([0-9.]*\) .*/\1/p' shown)" \
         "$("$skein" eval both --json | grep -o '"p1":[0-9.]*' | cut -d: -f2)"
 
+    check "$language: generate.c builds" example skein generate.c -o generate
+    check "$language: it continues a text" \
+        sh -c "./generate '$work/decoder' 'You may' >text"
+    check "$language:   as the command does" cmp text "$work/continued"
+    check_code 66 "$language:   and names a run that is not there" \
+        ./generate none
+
     check "$language: train.c builds" example skein train.c -o train
     check "$language: it trains" timeout 120 ./train
     events='"event":"(start|checkpoint|stopped|resume|done)|^label'
@@ -232,7 +252,7 @@ PYTHON
     check_equal "$language:   which is reported" \
         "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
             cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
-    rm -rf ping_pong host ports service model predict both train run yielding \
-        leave tune tuned wordcount/wordcount.so
+    rm -rf ping_pong host ports service model predict generate text both \
+        train run yielding leave tune tuned wordcount/wordcount.so
 done
 finish

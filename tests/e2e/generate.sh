@@ -241,6 +241,20 @@ ours = [json.loads(line) for line in open("ours.json")]
 ours = [e["id"] for e in ours if e["event"] == "token"]
 theirs = [json.loads(line) for line in open("theirs.json")][-1]["ids"][7:]
 assert ours == theirs[:len(ours)], (ours, theirs)'
+
+    # The program of docs/reference/text.md, with both tokenizers.
+    awk '/^## / { here = /in Python$/ } here && sub(/^    /, "")
+        here && /^$/' "$root/docs/reference/text.md" >snippet.py
+    check "a decoder of words trains" "$skein" train m.yaml \
+        -o data.tokenizer=words -o checkpoint.path=words
+    check "and is exported" "$skein" export words llama_words
+    for pair in run:llama words:llama_words; do
+        greedy=("$skein" generate "${pair%:*}" --temperature 0 --tokens 24)
+        "${greedy[@]}" --prompt "a cat sat zat" >one.txt
+        check_equal "the program of the page continues as ${pair%:*} does" \
+            "$(cd "$root" && "$python" "$work/snippet.py" \
+                "$work/${pair#*:}" "a cat sat zat")" "$(cat one.txt)"
+    done
 else
     skip "PyTorch continues with the same tokens" "needs python3-torch"
 fi

@@ -27,9 +27,10 @@ typedef struct combination {
 /* clang-format off */
 static const combination_t combinations[] = {
     { "coordinator", "progress", NEEDS, "json", "give --json, too" },
-    { "eval", "data", EXCLUDES, "override", "a decoder has --data alone" },
-    { "eval", "data", EXCLUDES, "index", "a decoder has no index" },
+    { "eval", "index", EXCLUDES, "data", "a decoder has no index" },
     { "eval", "lists", NEEDS, "index", INDEX_TOO },
+    { "eval", "override", EXCLUDES, "data",
+      "a text is scored as it is: leave --override out" },
     { "eval", "probes", NEEDS, "index", INDEX_TOO },
     { "graph", "svg", EXCLUDES, "text", "give one of them" },
     { "node", "from", EXCLUDES, "predict", NO_TRAINING },

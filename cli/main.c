@@ -89,7 +89,7 @@ read_option(cli_call_t *call, int count, char **words, int *at)
         value = words[++*at];
     }
     /* An unset shell variable would cause this. */
-    if (value && value[0] == '\0')
+    if (value && value[0] == '\0' && strcmp(option->argument, "TEXT") != 0)
         return usage(call, "option --%s needs a value, found ''", option->name,
                      option->help);
     if (call->given_count == CLI_VALUES_MAX)

@@ -194,7 +194,7 @@ eval_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     { "override", 'o', "KEY=VALUE",
       "other files: data.test=FILE or data.train=FILE" },
-    { "data", 0, "TEXT", "decoder: the file or folder to score, all of it" },
+    { "data", 0, "PATH", "decoder: the file or folder to score, all of it" },
     CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
     { 0 },

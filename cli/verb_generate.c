@@ -192,6 +192,12 @@ read_options(generate_t *generate, skn_error_t *error)
     if (status == SKN_OK)
         status = cli_real(call, "top-p", 0, 1, &choice->top_p, error);
     choice->top_k = (uint32_t)top_k;
+    if (status == SKN_OK && cli_value(call, "stop") && !generate->stop[0]) {
+        (void)skn_fail(error, SKN_USAGE,
+                       "--stop is empty: every text begins with that");
+        return skn_fail_hint(error, SKN_USAGE,
+                             "give the text to end before, or leave it out");
+    }
     if (status == SKN_OK && choice->top_p == 0)
         return skn_fail(error, SKN_USAGE,
                         "--top-p must be above 0, found '%.40s': no token "

@@ -122,15 +122,19 @@ static skn_status_t
 end_run(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_status_t status;
-    if (course->stopping)
-        status = skn_actor_send_event(
-            actor, error,
-            "{\"event\":\"stopped\",\"batch\":%llu,\"epoch\":%llu,"
-            "\"seconds\":%.3f,\"cpu_seconds\":%.3f}",
-            (unsigned long long)course->progress.batch,
-            (unsigned long long)course->progress.epoch,
+    skn_json_text_t text = { 0 };
+    if (course->stopping) {
+        skn_json_text_add(
+            &text,
+            "{\"event\":\"stopped\",\"batch\":%" PRIu64 ",\"epoch\":%" PRIu64
+            ",\"seconds\":%.3f,\"cpu_seconds\":%.3f",
+            course->progress.batch, course->progress.epoch,
             course->progress.seconds, course->progress.cpu_seconds);
-    else
+        skn_progress_write_steps(&course->progress, course->progress.batch,
+                                 &text);
+        skn_json_text_add(&text, "}");
+        status = tell(actor, &text, error);
+    } else
         status = tell_done(actor, course, error);
     if (status == SKN_OK)
         status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
@@ -364,14 +368,8 @@ static skn_status_t
 close_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
-    const skn_progress_t *progress = &course->progress;
-    skn_json_text_add(&text,
-                      "{\"event\":\"validation\",\"batch\":%" PRIu64
-                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,\"loss\":%.6f",
-                      progress->batch, progress->seconds, progress->cpu_seconds,
-                      skn_progress_loss(progress));
-    skn_progress_write_nats(progress, progress->validation_nats, &text);
-    skn_json_text_add(&text, "}");
+    skn_progress_write_validation(&course->progress, &text);
+    skn_progress_new_line(&course->progress);
     skn_status_t status = tell(actor, &text, error);
     if (status == SKN_OK && skn_actor_stop_wanted(actor))
         course->stopping = !is_last(course);
@@ -571,18 +569,22 @@ tell_progress(skn_actor_t *actor, course_t *course, uint64_t batch,
     skn_throughput_rate_t rate;
     if (!skn_throughput_due(&course->throughput, batch, now_ns, &rate))
         return SKN_OK;
-    return skn_actor_send_event(
-        actor, error,
-        "{\"event\":\"progress\",\"batch\":%llu,\"batches\":%llu,"
-        "\"epoch\":%llu,\"epochs\":%llu,\"loss\":%.6f,"
-        "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f,\"busy_s\":%.3f}",
-        (unsigned long long)batch + 1,
-        (unsigned long long)course->markers.total_batches,
-        (unsigned long long)(batch / course->markers.batches_per_epoch + 1),
-        (unsigned long long)skn_markers_epochs_begun(
-            &course->markers, course->markers.total_batches),
+    skn_json_text_t text = { 0 };
+    skn_json_text_add(
+        &text,
+        "{\"event\":\"progress\",\"batch\":%" PRIu64 ",\"batches\":%" PRIu64
+        ",\"epoch\":%" PRIu64 ",\"epochs\":%" PRIu64 ",\"loss\":%.6f,"
+        "\"examples_per_s\":%.1f,\"batches_per_s\":%.3f,\"busy_s\":%.3f",
+        batch + 1, course->markers.total_batches,
+        batch / course->markers.batches_per_epoch + 1,
+        skn_markers_epochs_begun(&course->markers,
+                                 course->markers.total_batches),
         skn_progress_loss(progress), rate.rows_per_s, rate.batches_per_s,
         skn_throughput_busy_s(&course->throughput, now_ns));
+    skn_progress_write_steps(progress, batch + 1, &text);
+    skn_progress_write_recent(progress, &text);
+    skn_json_text_add(&text, "}");
+    return tell(actor, &text, error);
 }
 
 static skn_status_t
@@ -671,6 +673,10 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     skn_training_time_init(&course->time, &course->progress);
     course->nodes = (uint32_t)option_u64(actor, "nodes");
     course->progress.batch_tokens = option_u64(actor, "micro_tokens");
+    course->progress.step_batches = option_u64(actor, "step_batches");
+    course->progress.steps =
+        course->markers.total_batches / course->progress.step_batches;
+    skn_progress_new_line(&course->progress);
     course->progress.bytes_per_token =
         skn_actor_option_real(actor, "bytes_per_token");
     course->progress.nodes = course->nodes;
@@ -720,6 +726,8 @@ static const skn_option_t options[] = {
       "none" },
     { "micro_tokens", SKN_OPTION_INT, "0", 0, SKN_BATCH_ROWS_MAX, NULL,
       "tokens of a batch of text; 0: the data are not a text" },
+    { "step_batches", SKN_OPTION_INT, "1", 1, 1e15, NULL,
+      "batches of a step, where the data are a text" },
     { "bytes_per_token", SKN_OPTION_REAL, "0", 0, 1e6, NULL,
       "bytes of the validation text for each token; 0: not known" },
     { "validates", SKN_OPTION_BOOL, "false", 0, 0, NULL,

@@ -56,13 +56,34 @@ skn_progress_init(skn_progress_t *progress)
 #undef S
 }
 
+static double
+mean_loss(double sum, uint64_t rows)
+{
+    double loss = rows > 0 ? sum / (double)rows : 0.0;
+    return fabs(loss) < LOSS_MIN ? 0.0 : loss;
+}
+
 double
 skn_progress_loss(const skn_progress_t *progress)
 {
-    if (progress->loss_rows == 0)
-        return 0.0;
-    double loss = progress->loss_sum / (double)progress->loss_rows;
-    return fabs(loss) < LOSS_MIN ? 0.0 : loss;
+    return mean_loss(progress->loss_sum, progress->loss_rows);
+}
+
+void
+skn_progress_new_line(skn_progress_t *progress)
+{
+    progress->line_loss_sum = progress->loss_sum;
+    progress->line_loss_rows = progress->loss_rows;
+}
+
+void
+skn_progress_write_recent(const skn_progress_t *progress, skn_json_text_t *text)
+{
+    uint64_t rows = progress->loss_rows - progress->line_loss_rows;
+    if (progress->batch_tokens > 0 && rows > 0)
+        skn_json_text_add(
+            text, ",\"recent_loss\":%.6f",
+            mean_loss(progress->loss_sum - progress->line_loss_sum, rows));
 }
 
 void
@@ -105,6 +126,7 @@ skn_progress_new_epoch(skn_progress_t *progress)
     progress->active = progress->possible = 0;
     progress->distinct = progress->measured = 0;
     progress->listed = progress->capped = 0;
+    skn_progress_new_line(progress);
 }
 
 void
@@ -282,6 +304,31 @@ write_test_nats(const skn_progress_t *progress, skn_json_text_t *text)
 }
 
 void
+skn_progress_write_steps(const skn_progress_t *progress, uint64_t batches,
+                         skn_json_text_t *text)
+{
+    uint64_t step = progress->step_batches;
+    if (progress->batch_tokens > 0 && step > 0)
+        skn_json_text_add(text, ",\"step\":%" PRIu64 ",\"steps\":%" PRIu64,
+                          (batches + step - 1) / step, progress->steps);
+}
+
+void
+skn_progress_write_validation(const skn_progress_t *progress,
+                              skn_json_text_t *text)
+{
+    skn_json_text_add(text,
+                      "{\"event\":\"validation\",\"batch\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f,\"loss\":%.6f",
+                      progress->batch, progress->seconds, progress->cpu_seconds,
+                      skn_progress_loss(progress));
+    skn_progress_write_steps(progress, progress->batch, text);
+    skn_progress_write_recent(progress, text);
+    skn_progress_write_nats(progress, progress->validation_nats, text);
+    skn_json_text_add(text, "}");
+}
+
+void
 skn_progress_write_epoch(const skn_progress_t *progress,
                          const skn_epoch_t *epoch, skn_json_text_t *text)
 {
@@ -294,6 +341,8 @@ skn_progress_write_epoch(const skn_progress_t *progress,
                       progress->cpu_seconds, epoch->rows_per_s, progress->loss);
     if (progress->batch_tokens > 0)
         skn_json_text_add(text, ",\"tokens_per_s\":%.1f", epoch->rows_per_s);
+    skn_progress_write_steps(progress, progress->batch, text);
+    skn_progress_write_recent(progress, text);
     if (epoch->scores) {
         skn_scores_write(epoch->scores, "", text);
         write_test_nats(progress, text);

@@ -47,6 +47,11 @@ typedef struct skn_progress {
     uint64_t listed, capped; /* rows of lists; rows that the cap has cut off */
     uint64_t measured;       /* results with mass and recall */
     double mass_sum, recall_sum;
+    /* What is not stored: micro-batches of a step and steps of the run, of a
+     * text; and loss_sum and loss_rows at the last report of a loss. */
+    uint64_t step_batches, steps;
+    double line_loss_sum;
+    uint64_t line_loss_rows;
 } skn_progress_t;
 
 /* Initialises: no scores, no batches. */
@@ -56,6 +61,12 @@ void skn_progress_add(skn_progress_t *progress, const skn_result_t *result);
 /* The mean loss of the epoch in work; 0 if it is nearly 0, or nothing was
  * counted. */
 double skn_progress_loss(const skn_progress_t *progress);
+/* Begins another line: what was counted until now is not recent any more. */
+void skn_progress_new_line(skn_progress_t *progress);
+/* Appends ,"recent_loss": the mean loss since the line began, of a text that
+ * has trained since. */
+void skn_progress_write_recent(const skn_progress_t *progress,
+                               skn_json_text_t *text);
 /* Adds the error measured in a span of batches, unless it is not a number. */
 void skn_progress_add_rounding(skn_progress_t *progress,
                                const skn_rounding_t *rounding);
@@ -92,6 +103,13 @@ void skn_progress_write_draws(const skn_progress_t *progress,
  * the validation points is known. */
 void skn_progress_write_nats(const skn_progress_t *progress, double nats,
                              skn_json_text_t *text);
+/* Appends ,"step": and ,"steps": of a text of which `batches` batches are
+ * trained, the last of them in that step. */
+void skn_progress_write_steps(const skn_progress_t *progress, uint64_t batches,
+                              skn_json_text_t *text);
+/* Appends the whole `validation` event. */
+void skn_progress_write_validation(const skn_progress_t *progress,
+                                   skn_json_text_t *text);
 /* The fields of an `epoch` event that are not in the progress. The scores are
  * NULL if there was no such evaluation. */
 typedef struct skn_epoch {

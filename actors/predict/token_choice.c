@@ -47,6 +47,8 @@ skn_token_choose(const skn_token_choice_t *choice, uint64_t number,
                  const float *logits, uint32_t ids, skn_token_weight_t *room)
 {
     uint32_t best = likeliest(logits, ids), count = ids, k = 0;
+    bool cuts_k = choice->top_k > 0 && choice->top_k < ids;
+    bool cuts_p = choice->top_p > 0 && choice->top_p < 1;
     if (choice->temperature <= 0)
         return best;
     for (uint32_t id = 0; id < ids; id++)
@@ -56,11 +58,11 @@ skn_token_choose(const skn_token_choice_t *choice, uint64_t number,
             .weight = exp(((double)logits[id] - (double)logits[best]) /
                           choice->temperature),
         };
-    if ((choice->top_k > 0 && choice->top_k < ids) || choice->top_p < 1)
+    if (cuts_k || cuts_p)
         qsort(room, ids, sizeof(*room), by_logit);
-    if (choice->top_k > 0 && choice->top_k < ids)
+    if (cuts_k)
         count = choice->top_k;
-    if (choice->top_p < 1)
+    if (cuts_p)
         count = reach(room, count, choice->top_p);
     skn_philox_t random = skn_philox_at(choice->seed, number, 0);
     double sum = 0;

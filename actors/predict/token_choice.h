@@ -3,7 +3,8 @@
  *
  * At a temperature T above 0 the tokens are those of softmax(logits / T), cut
  * to the top_k likeliest ones (Fan et al. 2018), and of these to the fewest
- * whose probabilities sum to top_p (Holtzman et al. 2020, nucleus sampling).
+ * whose probabilities sum to top_p (Holtzman et al. 2020, nucleus sampling); 0
+ * cuts nothing.
  * Choice number n of a seed has the same random number everywhere. Pure
  * functions; the room belongs to one thread at a time.
  * SPDX-License-Identifier: Apache-2.0 */

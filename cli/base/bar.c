@@ -96,13 +96,17 @@ cli_bar_format(const cli_bar_t *bar, const cli_bar_facts_t *facts,
     double share = facts->batches > 0 ? facts->batch / facts->batches : 0;
     share = share > 1 ? 1 : share;
     text[0] = '\0';
-    (void)skn_text_write(head, sizeof(head), "epoch %.0f/%.0f", facts->epoch,
-                         facts->epochs);
+    bool is_text = facts->steps > 0;
+    (void)skn_text_write(head, sizeof(head),
+                         is_text ? "step %.0f of %.0f" : "epoch %.0f/%.0f",
+                         is_text ? facts->step : facts->epoch,
+                         is_text ? facts->steps : facts->epochs);
     unsigned room =
         columns > strlen(head) ? columns - (unsigned)strlen(head) : 0;
     (void)skn_text_write(part, sizeof(part), " %.0f%%", share * 100);
     add(tail, sizeof(tail), room, part);
-    (void)skn_text_write(part, sizeof(part), "  %.0f/s", facts->examples_per_s);
+    (void)skn_text_write(part, sizeof(part), "  %.0f%s/s",
+                         facts->examples_per_s, is_text ? " tokens" : "");
     add(tail, sizeof(tail), room, part);
     (void)skn_text_write(part, sizeof(part), "  loss %.4g", facts->loss);
     add(tail, sizeof(tail), room, part);

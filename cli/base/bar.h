@@ -2,6 +2,7 @@
  *
  *     epoch 3/8 [######........] 41%  30412/s  loss 5.988  P@1 .419  1:42 left
  *
+ * A decoder's begins with "step 55 of 120", and its rate is in tokens/s.
  * It is redrawn in place on standard error, and cleared before anything else is
  * printed. One thread.  SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_BASE_BAR_H
@@ -11,8 +12,10 @@
 
 typedef struct cli_bar_facts {
     double batch, batches; /* of the whole run */
+    double step, steps;    /* of a decoder's run; 0: it is none */
     double epoch, epochs;
-    double loss; /* mean of this epoch so far */
+    double loss; /* mean of this epoch so far; of a decoder, since the last
+                  * line about it */
     double examples_per_s, batches_per_s;
 } cli_bar_facts_t;
 

@@ -48,16 +48,25 @@ print_nats(const json_t *event)
                              skn_json_number(event, "test_nats"));
 }
 
+/* A decoder's loss is that since the last line. */
+static void
+print_loss(const json_t *event)
+{
+    char loss[CLI_LOSS_BYTES];
+    bool is_recent = json_object_get(event, "recent_loss") != NULL;
+    double number = skn_json_number(event, is_recent ? "recent_loss" : "loss");
+    (void)skn_text_print(stdout, "  loss %8s%s", cli_loss_text(number, loss),
+                         json_object_get(event, "step") ? " nats" : "");
+}
+
 static void
 print_validation(const cli_call_t *call, const json_t *event,
                  cli_event_run_t *run)
 {
-    char loss[CLI_LOSS_BYTES];
     (void)call;
     (void)run;
-    (void)skn_text_print(stdout, "batch %6.0f  loss %8s",
-                         skn_json_number(event, "batch"),
-                         cli_loss_text(skn_json_number(event, "loss"), loss));
+    (void)skn_text_print(stdout, "step %6.0f", skn_json_number(event, "step"));
+    print_loss(event);
     print_nats(event);
     (void)skn_text_print(stdout, "  %.1f s\n",
                          skn_json_number(event, "seconds"));
@@ -79,12 +88,14 @@ print_skipped(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 static void
 print_epoch(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
-    char loss[CLI_LOSS_BYTES];
     (void)call;
     (void)run;
-    (void)skn_text_print(stdout, "epoch %3.0f  loss %8s",
-                         skn_json_number(event, "epoch"),
-                         cli_loss_text(skn_json_number(event, "loss"), loss));
+    (void)skn_text_print(stdout, "epoch %3.0f",
+                         skn_json_number(event, "epoch"));
+    if (json_object_get(event, "step"))
+        (void)skn_text_print(stdout, "  step %.0f",
+                             skn_json_number(event, "step"));
+    print_loss(event);
     bool is_text = json_object_get(event, "tokens_per_s") != NULL;
     (is_text ? print_nats : print_scores)(event);
     if (json_object_get(event, "validate_p1") && !is_text)
@@ -126,7 +137,7 @@ print_done(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 static cli_bar_facts_t
 facts_of(const json_t *event)
 {
-    return (cli_bar_facts_t){
+    cli_bar_facts_t facts = {
         .batch = skn_json_number(event, "batch"),
         .batches = skn_json_number(event, "batches"),
         .epoch = skn_json_number(event, "epoch"),
@@ -134,7 +145,12 @@ facts_of(const json_t *event)
         .loss = skn_json_number(event, "loss"),
         .examples_per_s = skn_json_number(event, "examples_per_s"),
         .batches_per_s = skn_json_number(event, "batches_per_s"),
+        .step = skn_json_number(event, "step"),
+        .steps = skn_json_number(event, "steps"),
     };
+    if (json_object_get(event, "recent_loss"))
+        facts.loss = skn_json_number(event, "recent_loss");
+    return facts;
 }
 
 static void
@@ -366,18 +382,25 @@ static void
 print_text(const json_t *event)
 {
     double left_out = skn_json_number(event, "files_left_out");
+    const char *first = skn_json_word(event, "first_left_out");
     (void)skn_text_print(
         stdout,
-        "data   %.0f training tokens, %.0f held back, %.0f different; %.0f a "
-        "step\n",
+        "data   %.0f training tokens, %.0f held back, vocabulary of %.0f; "
+        "%.0f a step\n",
         skn_json_number(event, "train_points"),
         skn_json_number(event, "validate_points"),
         skn_json_number(event, "labels"),
         skn_json_number(event, "step_tokens"));
     if (left_out > 0)
         (void)skn_text_print(stdout,
-                             "       %.0f file%s left out: not UTF-8 text\n",
+                             "       %.0f file%s left out: not UTF-8 text",
                              left_out, left_out == 1 ? " was" : "s were");
+    if (left_out > 0 && first[0])
+        cli_print_path(": ", first, "");
+    if (left_out > 1 && first[0])
+        (void)skn_text_print(stdout, " and %.0f more", left_out - 1);
+    if (left_out > 0)
+        (void)putchar('\n');
 }
 
 static void
@@ -422,7 +445,7 @@ print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
                              featureless);
     (void)skn_text_print(
         stdout,
-        "model  %.1f million parameters, %.0f actors on %.0f unit%s, about "
+        "model  %.1f million parameters, %.0f actors on %.0f core%s, about "
         "%.0f MiB of memory%s\n",
         skn_json_number(event, "parameters") * 1e-6,
         skn_json_number(event, "actors"), cores, cores < 1.5 ? "" : "s",
@@ -432,22 +455,30 @@ print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
         cli_auto_report_print(json_object_get(event, "auto"), stdout);
 }
 
+/* What the progress of the run is counted in. */
+static const char *
+unit_of(const json_t *event)
+{
+    return json_object_get(event, "step") ? "step" : "batch";
+}
+
 static void
 print_resume(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     (void)call;
     (void)run;
     cli_print_path("resume ", skn_json_word(event, "path"), "");
-    (void)skn_text_print(stdout, " at batch %.0f\n",
-                         skn_json_number(event, "batch"));
+    (void)skn_text_print(stdout, " at %s %.0f\n", unit_of(event),
+                         skn_json_number(event, unit_of(event)));
 }
 
 void
 cli_event_tell_stop(const cli_call_t *call, const json_t *event,
                     const char *resume_path)
 {
-    (void)skn_text_print(stdout, "stopped at batch %.0f; to continue:\n",
-                         skn_json_number(event, "batch"));
+    (void)skn_text_print(stdout, "stopped at %s %.0f; to continue:\n",
+                         unit_of(event),
+                         skn_json_number(event, unit_of(event)));
     cli_resume_command_write(call, resume_path, stdout);
 }
 

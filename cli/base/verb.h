@@ -19,7 +19,8 @@
 typedef struct cli_option {
     const char *name;     /* long form, without dashes; NULL ends a list */
     char letter;          /* short form, or 0 */
-    const char *argument; /* name of the value; NULL: a flag */
+    const char *argument; /* name of the value, and only a TEXT may be empty;
+                           * NULL: a flag */
     const char *help;
 } cli_option_t;
 

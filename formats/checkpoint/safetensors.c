@@ -322,7 +322,7 @@ skn_safetensors_parse(const char *path, const unsigned char *bytes,
                       size_t byte_count, uint64_t file_bytes,
                       skn_safetensors_t *tensors, skn_error_t *error)
 {
-    uint64_t length;
+    uint64_t length = 0;
     *tensors = (skn_safetensors_t){ 0 };
     if (byte_count < LENGTH_BYTES)
         return skn_fail(error, SKN_BAD_DATA,

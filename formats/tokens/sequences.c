@@ -311,6 +311,17 @@ skn_sequences_read(const skn_sequences_t *sequences, uint32_t which,
                 (size_t)sequences->context + 1, id);
 }
 
+uint32_t
+skn_sequences_read_rest(const skn_sequences_t *sequences, uint32_t *id)
+{
+    uint64_t at = (uint64_t)sequences->count * sequences->context;
+    if (sequences->token_count <= at + 1)
+        return 0;
+    size_t count = (size_t)(sequences->token_count - at);
+    stream_read(sequences, at, count, id);
+    return (uint32_t)count - 1;
+}
+
 uint64_t
 skn_sequences_bytes(const skn_sequences_t *sequences, uint32_t count)
 {

@@ -4,7 +4,7 @@
  * A part is a stream: its documents, or blocks, one after the other. Sequence k
  * of a context of C tokens is the stream's tokens [k C, k C + C]: C + 1 of
  * them, the first C are inputs and the last C are their targets. What is left
- * at the end of the stream is not used.
+ * at the end of the stream is in no sequence.
  *
  * Validation holds back whole documents where there are at least
  * SKN_SEQUENCES_DOCUMENTS_MIN, in the order of a hash of their text and the
@@ -53,6 +53,11 @@ void skn_sequences_split_fini(skn_sequences_split_t *split);
 /* Copies sequence `which` < count to id[context + 1]. */
 void skn_sequences_read(const skn_sequences_t *sequences, uint32_t which,
                         uint32_t *id);
+/* Copies what is left at the end of the stream, a shorter sequence, to
+ * id[context + 1], and returns the number of its targets < context; 0: nothing
+ * is left. */
+uint32_t skn_sequences_read_rest(const skn_sequences_t *sequences,
+                                 uint32_t *id);
 /* Bytes of text of all targets of the first `count` sequences: a loss in nats,
  * summed over them, is bits a byte after a division by it and by ln 2. Reads
  * all of them. */

@@ -193,6 +193,7 @@ view_open(skn_tokens_t *tokens, const char *name, skn_error_t *error)
         .document_count = head->document_count,
         .text_bytes = head->text_bytes,
         .skipped_count = head->skipped_count,
+        .first_skipped = head->first_skipped,
         .ids = head->ids,
         .frequency = (const void *)(byte + layout.frequency_at),
         .content_hash = head->content_hash,

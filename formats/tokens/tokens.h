@@ -20,6 +20,10 @@
 
 typedef struct skn_tokens skn_tokens_t;
 
+/* The end of a path, with its NUL: what the head of a token file has room
+ * for. */
+#define SKN_TOKENS_NAME_BYTES 136u
+
 /* { 0 } has the defaults: bytes, in a cache beside the source. */
 typedef struct skn_tokens_options {
     skn_cache_place_t cache;
@@ -37,6 +41,7 @@ typedef struct skn_tokens_info {
     uint64_t token_count, document_count;
     uint64_t text_bytes;       /* unpacked */
     uint64_t skipped_count;    /* files in folders that are not text */
+    const char *first_skipped; /* the end of the first one's path, or "" */
     uint32_t ids;              /* of the tokenizer */
     const uint32_t *frequency; /* [ids] tokens; UINT32_MAX: at least that */
     /* XXH3, 64 bits, of the documents' texts and their order, and of the

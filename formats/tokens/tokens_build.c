@@ -67,6 +67,14 @@ refuse_empty(const token_writing_t *build, skn_error_t *error)
                          "name a text file, or a folder of them");
 }
 
+static void
+keep_end(char name[SKN_TOKENS_NAME_BYTES], const char *path)
+{
+    size_t bytes = strlen(path), most = SKN_TOKENS_NAME_BYTES - 1;
+    (void)snprintf(name, SKN_TOKENS_NAME_BYTES, "%s",
+                   path + (bytes > most ? bytes - most : 0));
+}
+
 /* Keeps the files that are text and not empty. */
 static skn_status_t
 documents_find(token_writing_t *build, skn_error_t *error)
@@ -81,7 +89,8 @@ documents_find(token_writing_t *build, skn_error_t *error)
             status = skn_text_refuse(texts->path[k], &facts, error);
         if (status != SKN_OK)
             return status;
-        head->skipped_count += !facts.is_text;
+        if (!facts.is_text && head->skipped_count++ == 0)
+            keep_end(head->first_skipped, texts->path[k]);
         if (!facts.is_text || facts.bytes == 0)
             continue;
         build->document[head->document_count] = k;

@@ -61,7 +61,8 @@ skn_tokens_head_fault(const void *file, uint64_t file_bytes)
         head->id_bytes != skn_tokens_id_bytes(head->ids) ||
         head->kind >= SKN_TOKENIZER_KIND_COUNT ||
         head->tokenizer_bytes > COUNT_MAX || head->token_count > COUNT_MAX ||
-        head->document_count > COUNT_MAX || head->document_count == 0)
+        head->document_count > COUNT_MAX || head->document_count == 0 ||
+        !memchr(head->first_skipped, '\0', sizeof(head->first_skipped)))
         return "the head of the token file has impossible sizes";
     if (skn_tokens_layout(head).file_bytes != file_bytes ||
         head->file_bytes != file_bytes)

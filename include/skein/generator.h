@@ -35,7 +35,7 @@ extern "C" {
 typedef struct skn_token_choice {
     double temperature; /* at least 0; 0: the likeliest token, the lowest id of
                          * equal ones, and the rest does not matter */
-    double top_p;       /* above 0, at most 1 */
+    double top_p;       /* 0..1; 0, as 1: all */
     uint64_t seed;
     uint32_t top_k; /* 0: all */
 } skn_token_choice_t;

@@ -71,6 +71,9 @@ Test(combinations, the_sentence_names_both)
     cr_expect_str_eq(error.text, "--resume has no effect with --predict");
     cr_expect_eq(status_of(&cli_up, "top", "", "", &error), SKN_USAGE);
     cr_expect_str_eq(error.text, "--top has no effect without --predict");
+    cr_expect_eq(status_of(&cli_eval, "data", "override", "", &error),
+                 SKN_USAGE);
+    cr_expect_str_eq(error.text, "--override has no effect with --data");
 }
 
 Test(combinations, the_rest_is_allowed)

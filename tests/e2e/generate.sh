@@ -28,6 +28,22 @@ YAML
 check "a tiny decoder trains" \
     "$skein" train m.yaml --json -o checkpoint.path=run
 cp .check train.json
+cat >recent.py <<'PYTHON'
+import json
+events = [json.loads(line) for line in open("train.json")]
+lines = [e for e in events if e["event"] in ("validation", "epoch")]
+assert lines[-1]["step"] == 60 and lines[-1]["event"] == "epoch", lines[-1]
+assert all(e["steps"] == 60 and e["batch"] == 4 * e["step"]
+           for e in lines if e["event"] == "validation"), lines
+first = [e for e in lines if e["event"] == "epoch"][0]
+before = lines[:lines.index(first) + 1]
+step = mean = 0
+for e in before:  # the recent means have the mean of the epoch
+    mean += e["recent_loss"] * (e["step"] - step)
+    step = e["step"]
+assert abs(mean / step - first["loss"]) < 1e-4, (mean / step, first)
+PYTHON
+check "losses since the last line have the epoch's mean" python3 recent.py
 check "the run folder has its tokenizer" \
     grep -q '^skein-tokenizer 1 bytes 257' run/tokenizer
 mv text.txt away.txt
@@ -50,7 +66,9 @@ sampled --temperature 0 >two.txt
 sampled --top-p 0.000001 >three.txt
 check "top-k 1 is greedy" cmp one.txt two.txt
 check "so is a top-p near 0" cmp one.txt three.txt
-check "an empty prompt begins a document" "$skein" generate run --tokens 5
+"$skein" generate run --tokens 5 >one.txt
+"$skein" generate run --tokens 5 --prompt '' >two.txt
+check "an empty prompt begins a document" cmp one.txt two.txt
 "$skein" generate run --prompt "the cat" --tokens 40 --stop "t" >stop.txt
 check_code 1 "text ends before --stop" grep -q t stop.txt
 
@@ -97,6 +115,8 @@ refuses 64 "a negative temperature" "must be a number in 0..100" \
     "$skein" generate run --temperature -1
 refuses 64 "a top-p above 1" "top-p" "$skein" generate run --top-p 2
 refuses 64 "a top-p of 0" "must be above 0" "$skein" generate run --top-p 0
+refuses 64 "an empty stop" "--stop is empty" \
+    "$skein" generate run --stop ''
 refuses 64 "no tokens" "must be a whole number" "$skein" generate run --tokens 0
 refuses 64 "a seed that is no number" "whole number" \
     "$skein" generate run --seed x
@@ -125,7 +145,8 @@ printf 'caf\xe9' >folder/latin1.txt
 check "a folder with a file that is not text" "$skein" train m.yaml \
     -o data.train=folder -o checkpoint.path=from_folder
 cp .check folder.out
-check "which is reported" grep -q "1 file was left out" folder.out
+check "which is reported" grep -qx \
+    " *1 file was left out: not UTF-8 text: .*folder/latin1.txt" folder.out
 refuses 65 "a step longer than the text" "fewer than a step" \
     "$skein" train m.yaml -o data.train=folder/a.txt \
     -o train.batch_tokens=1048576 -o checkpoint.path=longer
@@ -176,6 +197,9 @@ assert abs(bits - found["bits_per_byte"]) < 1e-3, found
 assert found["tokens_per_s"] > 0 and found["tokens"] % 32 == 0, found
 PYTHON
 check "its numbers agree" python3 close.py
+printf 'the cat sat on a mat and saw it one dog the cat sat on a' >part.txt
+check "a text is scored to its end" "$skein" eval run --data part.txt --json
+check "all of its bytes but the first" grep -q '"bytes":55,' .check
 check "another text" "$skein" eval run --data m.yaml --json
 cp .check other.json
 check "that text is predicted worse" python3 -c '
@@ -188,6 +212,10 @@ refuses 65 "a text that is too short" "short" \
     "$skein" eval run --data one.bin
 printf 'more text' >>text.txt
 refuses 65 "a text that has changed" "has changed" "$skein" eval run
+"$skein" train m.yaml -o data.tokenizer=words -o train.steps=8 \
+    -o checkpoint.path=words >/dev/null
+printf ' some new words, words' >>text.txt
+refuses 65 "another text has other words" "has changed" "$skein" eval words
 
 # --- export and inspect ---
 check "export" "$skein" export run llama --json

@@ -101,6 +101,16 @@ static void read_part(reader_t *reader, const skn_node_t *mapping,
                       const skn_part_t *part, const char *owner, void *base,
                       skn_mark_t place);
 
+/* Whether these may be the layers of a decoder, which are a number, where a
+ * mistake beside them hides the kind of model. */
+static bool
+is_depth(const skn_node_t *mapping, const skn_part_t *part)
+{
+    const skn_node_t *node = skn_node_get(mapping, part->name);
+    return part->form == SKN_FORM_LAYERS && node &&
+           node->type == SKN_NODE_SCALAR;
+}
+
 void
 skn_reader_section(reader_t *reader, const skn_node_t *node,
                    const skn_section_t *section, const char *owner,
@@ -128,7 +138,8 @@ skn_reader_section(reader_t *reader, const skn_node_t *node,
         skn_slot_fill(section->slots[k], &values[k], base);
     }
     for (const skn_part_t *part = section->parts; part->name; part++)
-        read_part(reader, node, part, owner, base, place);
+        if (good || !is_depth(node, part))
+            read_part(reader, node, part, owner, base, place);
 }
 
 static void

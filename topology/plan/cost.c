@@ -275,6 +275,23 @@ size_text(double bytes, char text[32])
     return text;
 }
 
+static const char *
+time_text(double seconds, char text[32])
+{
+    double minutes = floor(seconds / 60 + 0.5), hours = floor(minutes / 60);
+    if (seconds < 99.5)
+        (void)skn_text_write(text, 32, seconds < 9.95 ? "%.1f s" : "%.0f s",
+                             seconds);
+    else if (minutes < 60)
+        (void)skn_text_write(text, 32, "%.0f min", minutes);
+    else if (hours < 48)
+        (void)skn_text_write(text, 32, "%.0f h %.0f min", hours,
+                             minutes - 60 * hours);
+    else
+        (void)skn_text_write(text, 32, "%.1f days", minutes / 1440);
+    return text;
+}
+
 /* Prints the nodes that node `n` relays between, if there are two. */
 static void
 print_relayed(const skn_model_t *model, uint32_t n, FILE *file)
@@ -354,7 +371,7 @@ print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
     const skn_pipeline_t *pipeline = &cost->pipeline;
     uint32_t stages = shards_of(&plan->model->layers[SKN_DECODER_LAYER]);
     uint64_t kept = 0;
-    char bytes[32];
+    char bytes[32], time[32];
     (void)fprintf(file, "# decoder: %u stage%s of ", stages,
                   stages == 1 ? "" : "s");
     print_layers(plan, stages, file);
@@ -376,9 +393,14 @@ print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
             "%.2f ms on the way\n",
             size_text(pipeline->boundary_bytes, bytes),
             pipeline->way_seconds * 1e3);
-    (void)skn_text_print(file,
-                         "# expected: %.2f ms per step, %.0f%% of it bubble\n",
-                         pipeline->step_seconds * 1e3, pipeline->bubble * 100);
+    uint64_t steps = plan->total_batches / plan->accumulate;
+    (void)skn_text_print(
+        file,
+        "# expected: %.2f ms per step, %.0f%% of it bubble; about %s for "
+        "%llu step%s, without evaluations\n",
+        pipeline->step_seconds * 1e3, pipeline->bubble * 100,
+        time_text((double)steps * pipeline->step_seconds, time),
+        (unsigned long long)steps, steps == 1 ? "" : "s");
 }
 
 static void

@@ -24,8 +24,9 @@
 /* Statistics of the data, without the points held back for validation. */
 typedef struct skn_plan_data {
     uint64_t train_points, validate_points, test_points;
-    uint64_t files_left_out;          /* of a text: they are not text */
-    uint64_t unlabelled, featureless; /* of the training file */
+    uint64_t files_left_out; /* of a text: they are not text */
+    char first_left_out[SKN_TOKENS_NAME_BYTES]; /* the end of its path, or "" */
+    uint64_t unlabelled, featureless;           /* of the training file */
     uint32_t features, labels, labels_occurring;
     double labels_per_point, features_per_point;
     double bytes_per_token; /* of the text held back; 0: none, or not a text */

@@ -110,6 +110,7 @@ add_course(wire_t *wire)
                      (uint64_t)model->train.evaluate.every_steps *
                          plan->accumulate);
         skn_wire_int(wire, "micro_tokens", (uint64_t)model->train.batch_rows);
+        skn_wire_int(wire, "step_batches", plan->accumulate);
         skn_wire_real(wire, "bytes_per_token", plan->data.bytes_per_token);
     }
     skn_wire_text(wire, "validates",

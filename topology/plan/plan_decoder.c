@@ -64,6 +64,8 @@ take_tokens(skn_plan_data_t *data, const skn_model_t *model,
         .content_hash = skn_corpus_hash(0, tokens),
         .mapped_bytes = info->mapped_bytes,
     };
+    (void)snprintf(data->first_left_out, sizeof(data->first_left_out), "%s",
+                   info->first_skipped);
     if (status == SKN_OK)
         data->bytes_per_token = bytes_per_token(model, &split.validate);
     skn_sequences_split_fini(&split);

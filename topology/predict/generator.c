@@ -233,12 +233,12 @@ skn_generator_next(skn_generator_t *generator, const skn_token_choice_t *choice,
         return SKN_USAGE;
     bool is_good =
         choice->temperature == 0 ||
-        (choice->temperature > 0 && choice->top_p > 0 && choice->top_p <= 1);
+        (choice->temperature > 0 && choice->top_p >= 0 && choice->top_p <= 1);
     if (!is_good || generator->reader.count == 0)
         return skn_fail(error, SKN_USAGE,
                         is_good ? "skn_generator_next: there is no prompt yet"
                                 : "skn_generator_next: temperature must be at "
-                                  "least 0, top_p above 0 and at most 1");
+                                  "least 0, top_p in 0..1");
     uint32_t ids = generator->info.ids;
     if (generator->has_chosen)
         append(generator);

@@ -2,7 +2,9 @@
  * token, perplexity, and bits a byte.
  *
  * The sequences are those of training, or of the text from its beginning, each
- * read by itself, and all of their targets count.
+ * read by itself, and all of their targets count. What is left at the end of a
+ * text is a shorter sequence; of the held-back part it is left out, as in the
+ * training.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -26,17 +28,17 @@ nats_of(const skn_kernels_t *kernels, float *logits, uint32_t ids,
     return (double)greatest + log(sum) - own;
 }
 
-/* Adds the nats of id[1 .. context] after the ids before each. */
+/* Adds the nats of id[1 .. targets] after the ids before each. */
 static skn_status_t
-add_sequence(skn_generator_t *generator, const uint32_t *id, double *nats,
-             skn_error_t *error)
+add_sequence(skn_generator_t *generator, const uint32_t *id, uint32_t targets,
+             double *nats, skn_error_t *error)
 {
     skn_decoder_reader_t *reader = &generator->reader;
-    uint32_t ids = generator->info.ids, context = generator->info.context;
+    uint32_t ids = generator->info.ids;
     skn_status_t status = SKN_OK;
     reader->count = 0;
-    while (reader->count < context && status == SKN_OK) {
-        uint32_t first = reader->count, left = context - first;
+    while (reader->count < targets && status == SKN_OK) {
+        uint32_t first = reader->count, left = targets - first;
         skn_decoder_read(reader, id + first,
                          left < SKN_DECODER_READ_MAX ? left
                                                      : SKN_DECODER_READ_MAX);
@@ -56,6 +58,23 @@ add_sequence(skn_generator_t *generator, const uint32_t *id, double *nats,
     return status;
 }
 
+/* Adds the shorter sequence at the end of a text; `id` is scratch. */
+static skn_status_t
+add_rest(skn_generator_t *generator, const skn_sequences_t *sequences,
+         uint32_t *id, double *nats, skn_text_score_t *score,
+         skn_error_t *error)
+{
+    uint32_t targets = skn_sequences_read_rest(sequences, id);
+    for (uint32_t k = 1; k <= targets; k++) {
+        size_t bytes;
+        (void)skn_tokenizer_text(generator->tokenizer, id[k], &bytes);
+        score->bytes += bytes;
+    }
+    score->tokens += targets;
+    return targets > 0 ? add_sequence(generator, id, targets, nats, error)
+                       : SKN_OK;
+}
+
 static skn_status_t
 add_all(skn_generator_t *generator, const skn_sequences_t *sequences,
         skn_text_score_t *score, skn_error_t *error)
@@ -68,11 +87,13 @@ add_all(skn_generator_t *generator, const skn_sequences_t *sequences,
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a sequence");
     for (uint32_t k = 0; k < sequences->count && status == SKN_OK; k++) {
         skn_sequences_read(sequences, k, id);
-        status = add_sequence(generator, id, &nats, error);
+        status = add_sequence(generator, id, sequences->context, &nats, error);
     }
-    free(id);
     score->tokens = (uint64_t)sequences->count * sequences->context;
     score->bytes = skn_sequences_bytes(sequences, sequences->count);
+    if (status == SKN_OK && !score->is_validation)
+        status = add_rest(generator, sequences, id, &nats, score, error);
+    free(id);
     score->nats = nats / (double)score->tokens;
     score->perplexity = exp(score->nats);
     score->bits_per_byte =
@@ -113,13 +134,13 @@ open_text(const skn_generator_t *generator, const char *text,
     skn_status_t status =
         skn_corpus_open(&corpus, text ? text : data->train, "train",
                         text ? generator->tokenizer : NULL, tokens, error);
-    if (status == SKN_OK)
-        status = skn_tokenizer_check_ids(skn_tokens_tokenizer(*tokens),
+    if (status == SKN_OK && !text) /* first: another text has other words */
+        status = check_same(generator, *tokens, data->train, error);
+    return status == SKN_OK
+               ? skn_tokenizer_check_ids(skn_tokens_tokenizer(*tokens),
                                          text ? text : data->train,
-                                         generator->network.ids, error);
-    return status != SKN_OK || text
-               ? status
-               : check_same(generator, *tokens, data->train, error);
+                                         generator->network.ids, error)
+               : status;
 }
 
 skn_status_t

@@ -61,13 +61,16 @@ print_costs(const skn_config_t *config, FILE *file, skn_error_t *error)
 {
     const skn_plan_t *plan = &config->run.plan;
     const skn_model_train_t *train = &config->run.model->train;
+    bool is_decoder = skn_model_is_decoder(config->run.model);
     (void)skn_text_print(
         file,
-        "# %s on %u unit%s: %.1f million parameters, about %" PRIu64 " MiB, "
-        "%" PRIu64 " batches per epoch\n",
+        "# %s on %u core%s: %.1f million parameters, about %" PRIu64 " MiB, "
+        "%" PRIu64 " %s\n",
         config->model->name, plan->units, plan->units == 1 ? "" : "s",
         (double)plan->parameters * 1e-6, plan->memory_bytes >> 20,
-        plan->batches_per_epoch);
+        is_decoder ? plan->total_batches / plan->accumulate
+                   : plan->batches_per_epoch,
+        is_decoder ? "steps" : "batches per epoch");
     if (plan->offload_bytes > 0)
         (void)fprintf(file,
                       "# adam's moments: %" PRIu64 " MiB more, in an unnamed "

@@ -571,6 +571,10 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
     if (status == SKN_OK)
         status = skn_resume_fits(&run->resume, options->run_path, run->model,
                                  run->plan.data.features, run->plan.data.labels,
+                                 skn_model_is_decoder(run->model) &&
+                                         !options->predict
+                                     ? run->plan.data.train_hash
+                                     : 0,
                                  error);
     if (status == SKN_OK && !options->predict)
         status = skn_resume_same_data(&run->resume, options->run_path,

@@ -348,6 +348,15 @@ skn_resume_from(const char *path, const skn_from_t *from, skn_resume_t *resume,
     return status;
 }
 
+/* Whether the run's data had this hash; true if its config does not say. */
+static bool
+is_same_data(const skn_run_folder_t *run, uint64_t train_hash)
+{
+    const char *line = strstr(skn_run_folder_config(run), SKN_RESUME_DATA);
+    return !line ||
+           strtoull(line + strlen(SKN_RESUME_DATA), NULL, 16) == train_hash;
+}
+
 static skn_status_t
 misfit(const char *path, const char *key, const char *hint, skn_error_t *error)
 {
@@ -545,7 +554,7 @@ look_at_run(const skn_resume_t *resume, const char *path, skn_error_t *error)
 skn_status_t
 skn_resume_fits(const skn_resume_t *resume, const char *path,
                 const skn_model_t *model, uint32_t features, uint32_t labels,
-                skn_error_t *error)
+                uint64_t text_hash, skn_error_t *error)
 {
     skn_model_t *old = NULL;
     skn_checkpoint_t *checkpoint = NULL;
@@ -560,6 +569,9 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         has_config ? skn_trained_model(run, &old, error) : SKN_OK;
     if (status == SKN_OK && has_config)
         status = fit_config(path, old, model, error);
+    /* Before the layers: the words of another text are others, and fewer. */
+    if (status == SKN_OK && text_hash != 0 && !is_same_data(run, text_hash))
+        status = misfit(path, "data.train (its text differs)", NULL, error);
     if (status == SKN_OK) {
         checkpoint =
             skn_checkpoint_open(resume->checkpoint, SKN_VERIFY_HERE, error);
@@ -586,9 +598,7 @@ skn_resume_same_data(const skn_resume_t *resume, const char *path,
                                 : NULL;
     if (!run)
         return resume->has_checkpoint ? error->status : SKN_OK;
-    const char *line = strstr(skn_run_folder_config(run), SKN_RESUME_DATA);
-    bool same = !line || strtoull(line + strlen(SKN_RESUME_DATA), NULL, 16) ==
-                             train_hash;
+    bool same = is_same_data(run, train_hash);
     skn_run_folder_close(&run);
     return same ? SKN_OK
                 : misfit(path, "data.train (its points differ)", NULL, error);

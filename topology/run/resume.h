@@ -63,10 +63,13 @@ skn_status_t skn_resume_make_top(const char *path, skn_error_t *error);
 /* Refuses to continue from `resume` with another network than the run in `path`
  * was begun with: a part of its weights would be taken for the whole, or `eval`
  * and `predict`, which read the config of the beginning, would compute
- * something else. `model` is resolved. SKN_BAD_CONFIG names the difference. */
+ * something else. `model` is resolved. Unless it is 0, `text_hash` is the
+ * content hash of a decoder's training text, which must be the same, too.
+ * SKN_BAD_CONFIG names the difference. */
 skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
                              const skn_model_t *model, uint32_t features,
-                             uint32_t labels, skn_error_t *error);
+                             uint32_t labels, uint64_t text_hash,
+                             skn_error_t *error);
 /* Refuses to continue from `resume`, an unfinished run of one network, if
  * several networks or a ranker are requested: SKN_BAD_CONFIG. */
 skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,

@@ -126,6 +126,8 @@ skn_training_send_start(skn_training_t *training, skn_network_run_t *network)
                           ",\"step_tokens\":%" PRId64,
                           data->validate_points, data->files_left_out,
                           run->model->train.batch_tokens);
+    if (data->first_left_out[0])
+        add_text(&event, "first_left_out", data->first_left_out);
     skn_chosen_write(&run->plan.reasons, run->model, &event);
     skn_json_text_add(&event, "}");
     skn_training_send(training, &event);
@@ -152,7 +154,13 @@ skn_training_send_resume(skn_training_t *training,
     }
     skn_json_text_add(&event, "{\"event\":\"resume\"");
     add_text(&event, "path", network->path);
-    skn_json_text_add(&event, ",\"batch\":%" PRIu64 "}", resume->batch);
+    skn_json_text_add(&event, ",\"batch\":%" PRIu64, resume->batch);
+    if (skn_model_is_decoder(network->run.model) &&
+        network->run.plan.accumulate >
+            0) /* 0: it is finished, and not planned */
+        skn_json_text_add(&event, ",\"step\":%" PRIu64,
+                          resume->batch / network->run.plan.accumulate);
+    skn_json_text_add(&event, "}");
     skn_training_send(training, &event);
 }
 

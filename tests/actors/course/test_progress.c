@@ -66,6 +66,31 @@ Test(progress, a_loss_of_nothing_has_no_sign)
     cr_expect_eq(skn_progress_loss(&progress), 0.0);
 }
 
+Test(progress, recent_losses_are_those_since_the_last_line)
+{
+    skn_progress_t progress;
+    skn_json_text_t text = { 0 };
+    skn_progress_init(&progress);
+    skn_progress_write_recent(&progress, &text);
+    cr_expect_eq(text.count, 0, "nothing was counted");
+    progress.batch_tokens = 8;
+    progress.step_batches = 4;
+    progress.steps = 30;
+    progress.loss_sum = 40;
+    progress.loss_rows = 10;
+    skn_progress_new_line(&progress);
+    progress.loss_sum += 6;
+    progress.loss_rows += 3;
+    skn_progress_write_recent(&progress, &text);
+    skn_progress_write_steps(&progress, 5, &text);
+    cr_expect_str_eq(text.bytes,
+                     ",\"recent_loss\":2.000000,\"step\":2,\"steps\":30");
+    skn_json_text_fini(&text);
+    skn_progress_new_epoch(&progress);
+    skn_progress_write_recent(&progress, &text);
+    cr_expect_eq(text.count, 0, "an epoch begins a line");
+}
+
 Test(progress, comes_back_bit_for_bit)
 {
     skn_progress_t want = some_progress(), got;

@@ -62,6 +62,7 @@ Test(token_choice, shares_are_those_of_the_softmax)
 
 Test(token_choice, top_k_and_top_p_leave_the_likeliest)
 {
+    static const bool all[IDS] = { true, true, true, true, true, true };
     static const bool three[IDS] = { false, true, false, true, true, false };
     static const bool two[IDS] = { false, true, false, true, false, false };
     static const bool one[IDS] = { false, true, false, false, false, false };
@@ -71,7 +72,7 @@ Test(token_choice, top_k_and_top_p_leave_the_likeliest)
         const bool *left;
     } cases[] = { { 1, 3, three }, { 0.9, 0, three }, { 0.75, 0, two },
                   { 1, 2, two },   { 1, 1, one },     { 1e-9, 0, one },
-                  { 0.9, 2, two }, { 0, 0, one } };
+                  { 0.9, 2, two }, { 0, 0, all },     { 0, 2, two } };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const skn_token_choice_t choice = { .temperature = 1,
                                             .top_p = cases[k].top_p,

@@ -36,6 +36,18 @@ Test(bar, a_wide_line_says_everything)
                 "P@1 0.419  1:58 left");
 }
 
+Test(bar, a_decoder_counts_steps_and_tokens)
+{
+    cli_bar_facts_t text = facts;
+    cli_bar_t bar = { .p1 = -1 };
+    char line[512];
+    text.step = 55;
+    text.steps = 120;
+    cli_bar_format(&bar, &text, 60, line, sizeof(line));
+    cr_expect_str_eq(line, "step 55 of 120 [#####......] 41%  30412 "
+                           "tokens/s  loss 5.988");
+}
+
 Test(bar, what_is_not_known_is_left_out)
 {
     cli_bar_t bar = { .p1 = -1 };

@@ -546,6 +546,10 @@ static const golden_t layer_mistakes[] = {
     { LAYERS("5"),
       "m.yaml:3:18: 'layers' of model must be a list of layers, found "
       "'5'\n" },
+    { "skein: 1\ndata: { train: t }\n"
+      "model: { kind: decoder, layers: 2, width: 64, heads: 4, layer: 4 }\n",
+      "m.yaml:3:57: unknown option 'layer' of model; did you mean "
+      "'layers'?\n" },
     { LAYERS("[ 5, { name: o } ]"),
       "m.yaml:3:20: layer 1 must be a mapping, found '5'\n" },
     { LAYERS(""),

@@ -237,15 +237,19 @@ Test(generator, a_run_continues_with_its_own_tokenizer_alone)
     cr_assert_eq(skn_resume_from(run_path, &newest, &resume, &error), SKN_OK);
     skn_run_folder_t *run = skn_run_folder_open_read_only(run_path, &error);
     cr_assert_eq(skn_trained_model(run, &model, &error), SKN_OK);
-    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, &error),
+    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, 0, &error),
                  SKN_OK, "%s", error.text);
+    /* 258: with the words of another text, there would be more of them. */
+    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 258, 258, 1, &error),
+                 SKN_BAD_CONFIG);
+    cr_expect(strstr(error.text, "its text differs"), "%s", error.text);
     model->data.tokenizer = "words";
-    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, &error),
+    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, 0, &error),
                  SKN_BAD_CONFIG);
     cr_expect(strstr(error.text, "data.tokenizer"), "%s", error.text);
     model->data.tokenizer = "bytes";
     model->data.vocabulary++;
-    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, &error),
+    cr_expect_eq(skn_resume_fits(&resume, run_path, model, 257, 257, 0, &error),
                  SKN_BAD_CONFIG);
     cr_expect(strstr(error.text, "data.vocabulary"), "%s", error.text);
     skn_resume_fini(&resume);

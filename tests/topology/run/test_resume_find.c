@@ -421,7 +421,7 @@ Test(resume_find, rows_continue_in_the_format_that_they_have)
     output->weights = SKN_WEIGHTS_BF16;
     model->train.updates = SKN_UPDATES_LOAN;
     cr_expect_eq(
-        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, &error),
+        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, 0, &error),
         SKN_BAD_CONFIG);
     cr_expect(strstr(error.text, "number format of layer 'output'"), "%s",
               error.text);
@@ -429,7 +429,7 @@ Test(resume_find, rows_continue_in_the_format_that_they_have)
               error.hint);
     model->train.updates = SKN_UPDATES_COPY; /* its masters are f32 */
     cr_expect_eq(
-        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, &error),
+        skn_resume_fits(&resume, run_path, model, FEATURES, LABELS, 0, &error),
         SKN_OK, "%s", error.text);
     skn_resume_fini(&resume);
     skn_model_destroy(&model);
@@ -461,10 +461,10 @@ Test(resume_find, a_folder_with_a_manifest_alone_is_continued_from)
     cr_expect_eq(resume.batch, 8);
     cr_expect_str_eq(resume.run_id, skn_run_folder_id(run));
     cr_expect_eq(
-        skn_resume_fits(&resume, other, model, FEATURES, LABELS, &error),
+        skn_resume_fits(&resume, other, model, FEATURES, LABELS, 0, &error),
         SKN_OK, "%s", error.text);
     cr_expect_eq(
-        skn_resume_fits(&resume, other, model, FEATURES + 1, LABELS, &error),
+        skn_resume_fits(&resume, other, model, FEATURES + 1, LABELS, 0, &error),
         SKN_BAD_CONFIG);
     skn_resume_fini(&resume);
     skn_model_destroy(&model);

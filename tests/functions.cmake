@@ -37,6 +37,7 @@ set(SKN_OWN_NET ${CMAKE_SOURCE_DIR}/tests/own_net.sh)
 # source links it again, and not 200 programs. Static are programs that replace
 # functions of it (--wrap), and those that measure it.
 set(SKN_STATIC test_resolver test_endpoint_open test_offload test_plan_orders
+  test_generator test_cache_place
   contract_coding contract_storage contract_shortage_actors
   contract_shortage_runs contract_shortage_topology contract_shortage_tunnels)
 # Tests are not optimised: compilers spend half of a build's time on it (a
@@ -130,7 +131,7 @@ endmacro()
 set(SKN_WRAPPED malloc calloc realloc free posix_memalign aligned_alloc
   strdup strndup asprintf open_memstream open openat read write pread pwrite
   close mmap fsync ftruncate fstat fstatat mkdir mkdirat unlinkat rename
-  renameat renameat2 symlinkat mkostemp flock fallocate
+  renameat renameat2 linkat symlinkat mkostemp flock fallocate
   sync_file_range fopen fdopendir getrandom)
 function(skn_faults target)
   if(TARGET ${target})

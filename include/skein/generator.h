@@ -93,9 +93,9 @@ typedef struct skn_text_score {
 } skn_text_score_t;
 
 /* Measures the part of its training text that the run held back, or the file or
- * folder `text`, unless it is NULL. The statuses of skn_tokens_open; SKN_USAGE
- * if the run held nothing back; SKN_BAD_DATA if its text has changed since, or
- * `text` is shorter than one sequence. */
+ * folder `text`, unless it is NULL; nothing is left beside `text`. The statuses
+ * of skn_tokens_open; SKN_USAGE if the run held nothing back; SKN_BAD_DATA if
+ * its text has changed since, or `text` is shorter than one sequence. */
 SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,
                                          const char *text,
                                          skn_text_score_t *score,
@@ -103,8 +103,9 @@ SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,
 
 /* Writes model.safetensors and config.json, by the names of Llama's
  * checkpoints, and the tokenizer into the folder `path`, which is made if it is
- * not there. After a failure none of them is there. SKN_CANNOT_CREATE if it has
- * one of them already; SKN_STORAGE. */
+ * not there. After a failure none of them is there; the model comes last, so
+ * that an export that was killed is complete if it is there. SKN_CANNOT_CREATE
+ * if it has one of them already; SKN_STORAGE. */
 SKN_API skn_status_t skn_generator_export(const skn_generator_t *generator,
                                           const char *path, skn_error_t *error);
 

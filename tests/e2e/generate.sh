@@ -140,7 +140,7 @@ refuses 64 "eval --data of such a model" "data.test" \
 
 # --- text that is not as it should be ---
 mkdir folder
-cp text.txt folder/a.txt 2>/dev/null || cp away.txt folder/a.txt
+cp away.txt folder/a.txt
 printf 'caf\xe9' >folder/latin1.txt
 check "a folder with a file that is not text" "$skein" train m.yaml \
     -o data.train=folder -o checkpoint.path=from_folder
@@ -167,7 +167,12 @@ for name in a b; do
         >"$name.out" 2>&1 </dev/null &
     pids+=($!)
 done
-check "two nodes train" wait "${pids[@]}"
+ended() { # PID...: whether all of them end well
+    local pid code=0
+    for pid; do wait "$pid" || code=$?; done
+    return "$code"
+}
+check "two nodes train" ended "${pids[@]}"
 rm of.a/tokenizer
 check "the tokenizer of either folder is enough" \
     "$skein" generate of.b --tokens 5
@@ -202,6 +207,7 @@ check "a text is scored to its end" "$skein" eval run --data part.txt --json
 check "all of its bytes but the first" grep -q '"bytes":55,' .check
 check "another text" "$skein" eval run --data m.yaml --json
 cp .check other.json
+check "which leaves nothing beside it" test ! -e m.yaml.bytes.skt
 check "that text is predicted worse" python3 -c '
 import json, sys
 nats = [json.loads(open(n).readline()) for n in sys.argv[1:]]

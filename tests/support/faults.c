@@ -401,6 +401,9 @@ CALL(FAULT_SYSTEM, renameat,
 CALL(FAULT_SYSTEM, renameat2,
      (int folder, const char *from, int other, const char *to, unsigned flags),
      (folder, from, other, to, flags))
+CALL(FAULT_SYSTEM, linkat,
+     (int folder, const char *from, int other, const char *to, int flags),
+     (folder, from, other, to, flags))
 CALL(FAULT_SYSTEM, symlinkat, (const char *to, int folder, const char *name),
      (to, folder, name))
 CALL(FAULT_SYSTEM, mkostemp, (char *form, int flags), (form, flags))

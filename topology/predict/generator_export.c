@@ -3,9 +3,12 @@
  * its config.json, and the tokenizer's file.
  *
  * All numbers are f32. The matrix that is stored transposed is turned back.
- * The files are written whole under other names, and renamed when all are
- * there: a failed export leaves none of them.
+ * The files are written whole under other names, and get their own when all are
+ * there, the model last. A failed export leaves none of them. One that is
+ * killed may leave files of other names, which the next export removes, and the
+ * tokenizer and config.json without a model, which it does not replace.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +27,7 @@
 #define CONFIG "config.json"
 #define TOKENIZER "tokenizer"
 
-/* The model, which other programs look for, comes last. */
+/* In the order in which they appear. */
 static const char *const names[] = { TOKENIZER, CONFIG, MODEL };
 #define NAME_COUNT (sizeof(names) / sizeof(names[0]))
 
@@ -214,17 +217,22 @@ make_tokenizer(const export_t *all, const skn_tokenizer_t *tokenizer,
 /* --- the folder ----------------------------------------------------------- */
 
 static skn_status_t
+refuse_name(const export_t *all, const char *name, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_CANNOT_CREATE, "%.400s already has a file %s",
+                   all->path, name);
+    return skn_fail_hint(error, SKN_CANNOT_CREATE,
+                         "choose another folder, or remove the file");
+}
+
+/* Before all the work is done. */
+static skn_status_t
 refuse_old(const export_t *all, skn_error_t *error)
 {
     struct stat facts;
-    for (size_t k = 0; k < NAME_COUNT; k++) {
-        if (fstatat(all->folder, names[k], &facts, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        (void)skn_fail(error, SKN_CANNOT_CREATE, "%.400s already has a file %s",
-                       all->path, names[k]);
-        return skn_fail_hint(error, SKN_CANNOT_CREATE,
-                             "choose another folder, or remove the file");
-    }
+    for (size_t k = 0; k < NAME_COUNT; k++)
+        if (fstatat(all->folder, names[k], &facts, AT_SYMLINK_NOFOLLOW) == 0)
+            return refuse_name(all, names[k], error);
     return SKN_OK;
 }
 
@@ -241,17 +249,38 @@ discard(const export_t *all, skn_error_t *error)
     return status;
 }
 
+/* Gives a file its name, unless there is one of that name: file systems without
+ * links (exFAT) can rename a file so. */
+static skn_status_t
+give_name(const export_t *all, const char *name, skn_error_t *error)
+{
+    char fresh[sizeof(FRESH MODEL)];
+    int folder = all->folder;
+    (void)snprintf(fresh, sizeof(fresh), FRESH "%s", name);
+    if (linkat(folder, fresh, folder, name, 0) == 0)
+        return SKN_OK;
+    if ((errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS) &&
+        renameat2(folder, fresh, folder, name, RENAME_NOREPLACE) == 0)
+        return SKN_OK;
+    if (errno == EEXIST)
+        return refuse_name(all, name, error);
+    return skn_fail_errno(error, SKN_STORAGE, all->path, name, "cannot create");
+}
+
 static skn_status_t
 publish(const export_t *all, skn_error_t *error)
 {
-    char fresh[sizeof(FRESH MODEL)];
-    for (size_t k = 0; k < NAME_COUNT; k++) {
-        (void)snprintf(fresh, sizeof(fresh), FRESH "%s", names[k]);
-        if (renameat(all->folder, fresh, all->folder, names[k]) != 0)
-            return skn_fail_errno(error, SKN_STORAGE, all->path, names[k],
-                                  "cannot rename");
+    skn_status_t status = SKN_OK;
+    size_t count = 0;
+    while (count < NAME_COUNT && status == SKN_OK) {
+        status = give_name(all, names[count], error);
+        count += status == SKN_OK;
     }
-    return skn_folder_sync(all->folder, all->path, error);
+    if (status == SKN_OK)
+        status = skn_folder_sync(all->folder, all->path, error);
+    while (status != SKN_OK && count-- > 0)
+        (void)unlinkat(all->folder, names[count], 0);
+    return status;
 }
 
 skn_status_t
@@ -279,10 +308,10 @@ skn_generator_export(const skn_generator_t *generator, const char *path,
         status = make_model(&all, error);
     if (status == SKN_OK)
         status = publish(&all, error);
-    if (all.folder >= 0 && status != SKN_OK)
+    if (all.folder >= 0) {
         (void)discard(&all, NULL);
-    if (all.folder >= 0)
         (void)close(all.folder);
+    }
     free(all.tensor);
     free(all.source);
     free(all.turned);

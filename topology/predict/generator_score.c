@@ -128,8 +128,9 @@ open_text(const skn_generator_t *generator, const char *text,
     const skn_corpus_t corpus = {
         .tokenizer = data->tokenizer,
         .vocabulary = (uint32_t)data->vocabulary,
-        .cache = text ? "auto" : data->cache, /* the run's cache is that of the
-                                               * run's file */
+        /* The run's cache is that of the run's file; an evaluation leaves
+         * nothing beside another one. */
+        .cache = text ? "none" : data->cache,
     };
     skn_status_t status =
         skn_corpus_open(&corpus, text ? text : data->train, "train",

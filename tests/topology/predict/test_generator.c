@@ -4,12 +4,14 @@
  * Covers topology/predict/generator.c, topology/predict/generator_score.c and
  * topology/predict/generator_export.c.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/faults.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
 #include "topology/host/host.h"
@@ -257,6 +259,9 @@ Test(generator, a_run_continues_with_its_own_tokenizer_alone)
     skn_run_folder_close(&run);
 }
 
+static const char *const exported[] = { "tokenizer", "config.json",
+                                        "model.safetensors" };
+
 /* The kernel writes a part of the model and then refuses, as on a full disk. */
 Test(generator, a_failed_export_leaves_nothing_in_the_way_of_the_next)
 {
@@ -278,11 +283,9 @@ Test(generator, a_failed_export_leaves_nothing_in_the_way_of_the_next)
     cr_expect_eq(rmdir(into), 0, "the folder is empty");
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     cr_assert_eq(mkdir(into, 0700), 0);
-    static const char *const left[] = { "config.json", "model.safetensors",
-                                        "tokenizer" };
     for (size_t k = 0; k < 3; k++) { /* by a process that was killed */
         char name[64];
-        (void)snprintf(name, sizeof(name), "out/.tmp-%s", left[k]);
+        (void)snprintf(name, sizeof(name), "out/.tmp-%s", exported[k]);
         cr_assert_eq(fclose(create(name)), 0);
     }
     cr_expect_eq(skn_generator_export(generator, into, &error), SKN_OK, "%s",
@@ -290,11 +293,51 @@ Test(generator, a_failed_export_leaves_nothing_in_the_way_of_the_next)
     skn_generator_close(&generator);
 }
 
+/* Whether the export has left files of these names, all or none. */
+static bool
+is_there(const char *into)
+{
+    char path[TEMP_FOLDER_BYTES + 64];
+    uint32_t count = 0;
+    for (size_t k = 0; k < 3; k++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", into, exported[k]);
+        count += access(path, F_OK) == 0;
+    }
+    cr_expect(count == 0 || count == 3, "%u files", count);
+    return count > 0;
+}
+
+/* Also names that are there already, and the last sync. */
+Test(generator, an_export_whose_nth_call_fails_leaves_all_files_or_none)
+{
+    char into[TEMP_FOLDER_BYTES + 32];
+    static const int codes[] = { EIO, EPERM, EEXIST };
+    train("bytes");
+    skn_generator_t *generator = open_generator();
+    for (uint32_t k = 0; k < 3; k++) {
+        bool hit = true;
+        for (uint64_t n = 1; hit; n++) {
+            skn_error_t error = { 0 };
+            (void)snprintf(into, sizeof(into), "%s/out.%u.%u", folder, k,
+                           (unsigned)n);
+            faults_arm(FAULT_SYSTEM, n, codes[k], false);
+            skn_status_t status = skn_generator_export(generator, into, &error);
+            (void)faults_disarm();
+            hit = faults_hit() > 0;
+            cr_expect_eq(is_there(into), status == SKN_OK, "%s %u: %s",
+                         faults_hit_name(), (unsigned)n, error.text);
+            if (status != SKN_OK)
+                cr_expect_eq(skn_generator_export(generator, into, &error),
+                             SKN_OK, "after %s %u: %s", faults_hit_name(),
+                             (unsigned)n, error.text);
+        }
+    }
+    skn_generator_close(&generator);
+}
+
 Test(generator, is_exported_once_to_a_folder)
 {
     char into[TEMP_FOLDER_BYTES + 16], path[TEMP_FOLDER_BYTES + 64];
-    static const char *const names[] = { "model.safetensors", "config.json",
-                                         "tokenizer" };
     skn_error_t error = { 0 };
     struct stat facts;
     train("bytes");
@@ -303,9 +346,9 @@ Test(generator, is_exported_once_to_a_folder)
     cr_assert_eq(skn_generator_export(generator, into, &error), SKN_OK, "%s",
                  error.text);
     for (size_t k = 0; k < 3; k++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", into, names[k]);
+        (void)snprintf(path, sizeof(path), "%s/%s", into, exported[k]);
         cr_assert_eq(stat(path, &facts), 0);
-        if (k == 0)
+        if (k == 2)
             cr_expect_gt((uint64_t)facts.st_size,
                          generator->info.parameter_count * sizeof(float));
     }

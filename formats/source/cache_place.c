@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -263,7 +264,50 @@ nameless_for(const char *final)
     return -1;
 }
 
-/* Gives it a name that no other file has: its number in the file system. */
+/* Creates a file of a name that no other file has. */
+static int
+named_open(skn_cache_temp_t *temp)
+{
+    if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
+        temp->path = NULL;
+        errno = ENOMEM;
+        return -1;
+    }
+    int fd = mkostemp(temp->path, O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int why = errno;
+    free(temp->path);
+    temp->path = NULL;
+    errno = why;
+    return -1;
+}
+
+/* Goes on with a copy that has a name. */
+static int
+name_copy(skn_cache_temp_t *temp, const struct stat *facts)
+{
+    off_t at = 0;
+    int fd = named_open(temp);
+    if (fd < 0)
+        return -1;
+    int nameless = temp->fd;
+    temp->fd = fd;
+    ssize_t copied = 1;
+    while (at < facts->st_size && copied > 0)
+        copied = sendfile(fd, nameless, &at, (size_t)(facts->st_size - at));
+    int failed =
+        copied <= 0 || fchmod(fd, facts->st_mode & 0777) != 0 || fsync(fd) != 0;
+    if (copied == 0)
+        errno = EIO; /* it has become shorter */
+    int why = errno;
+    (void)close(nameless);
+    errno = why;
+    return failed ? -1 : 0;
+}
+
+/* Gives it a name that no other file has: its number in the file system. Some
+ * file systems and sandboxes refuse that. */
 static int
 name_make(skn_cache_temp_t *temp)
 {
@@ -280,11 +324,9 @@ name_make(skn_cache_temp_t *temp)
     (void)snprintf(own, sizeof(own), OPEN_FILES "/%d", temp->fd);
     if (linkat(AT_FDCWD, own, AT_FDCWD, temp->path, AT_SYMLINK_FOLLOW) == 0)
         return 0;
-    int why = errno;
     free(temp->path);
     temp->path = NULL;
-    errno = why;
-    return -1;
+    return name_copy(temp, &facts);
 }
 
 skn_status_t
@@ -304,20 +346,11 @@ skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
     if (status != SKN_OK)
         return status;
     temp->fd = nameless_for(temp->final);
-    if (temp->fd < 0 && lacks_nameless(errno)) {
-        if (asprintf(&temp->path, "%s.XXXXXX", temp->final) < 0) {
-            temp->path = NULL;
-            return no_memory(temp->final, error);
-        }
-        temp->fd = mkostemp(temp->path, O_CLOEXEC);
-    }
-    if (temp->fd >= 0)
-        return SKN_OK;
-    int why = errno;
-    free(temp->path);
-    temp->path = NULL;
-    return skn_cache_temp_refuse(temp, SKN_CANNOT_CREATE, "created", why,
-                                 error);
+    if (temp->fd < 0 && lacks_nameless(errno))
+        temp->fd = named_open(temp);
+    return temp->fd >= 0 ? SKN_OK
+                         : skn_cache_temp_refuse(temp, SKN_CANNOT_CREATE,
+                                                 "created", errno, error);
 }
 
 skn_status_t

@@ -180,3 +180,17 @@ skn_texts_fini(skn_texts_t *texts)
     free(texts->is_named);
     *texts = (skn_texts_t){ 0 };
 }
+
+skn_status_t
+skn_texts_check(const char *source, skn_error_t *error)
+{
+    skn_texts_t texts;
+    skn_stream_t *stream = NULL;
+    skn_status_t status = skn_texts_init(&texts, source, error);
+    for (size_t k = 0; k < texts.count && status == SKN_OK; k++) {
+        status = skn_stream_open(texts.path[k], &stream, error);
+        skn_stream_close(&stream);
+    }
+    skn_texts_fini(&texts);
+    return status;
+}

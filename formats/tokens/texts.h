@@ -36,6 +36,10 @@ skn_status_t skn_texts_init(skn_texts_t *texts, const char *source,
                             skn_error_t *error);
 void skn_texts_fini(skn_texts_t *texts);
 
+/* Whether all files of the source can be opened: skn_texts_init,
+ * skn_stream_open. */
+skn_status_t skn_texts_check(const char *source, skn_error_t *error);
+
 /* Takes some of the `bytes` bytes of text at `text`: *used. Those that are left
  * come again, with more behind them, or with is_end, and then all must be used;
  * fewer than SKN_TEXT_LEFT_MAX may be left. A failure ends the scan. */

@@ -108,11 +108,9 @@ texts_open(skn_tokens_t *tokens, const char *suffix, tokens_opening_t *opening,
     };
     skn_status_t status = skn_cache_places_init(&places, &form, error);
     if (status == SKN_OK &&
-        !skn_cache_find(&places, file_fits, opening, &tokens->cache)) {
-        tokens->info.built = true;
+        !skn_cache_find(&places, file_fits, opening, &tokens->cache))
         status = skn_cache_build(&places, file_write, opening, &tokens->cache,
                                  error);
-    }
     skn_cache_places_fini(&places);
     return status;
 }
@@ -198,7 +196,6 @@ view_open(skn_tokens_t *tokens, const char *name, skn_error_t *error)
         .frequency = (const void *)(byte + layout.frequency_at),
         .content_hash = head->content_hash,
         .mapped_bytes = tokens->cache.file_bytes,
-        .built = tokens->info.built,
         .cache_path = tokens->cache.path,
     };
     return SKN_OK;

@@ -49,7 +49,6 @@ typedef struct skn_tokens_info {
      * they are packed with. */
     uint64_t content_hash;
     uint64_t mapped_bytes;  /* mapped while it is open */
-    bool built;             /* this open wrote the token file */
     const char *cache_path; /* NULL: the token file is anonymous */
 } skn_tokens_info_t;
 

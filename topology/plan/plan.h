@@ -88,7 +88,8 @@ typedef struct skn_plan_start {
 } skn_plan_start_t;
 
 /* Reads a data file of `model` alone, without comparing its sizes with those of
- * another; "" is none. Errors as of skn_plan_make. */
+ * another; "" is none. A decoder's text is opened and not read. Errors as of
+ * skn_plan_make. */
 skn_status_t skn_plan_look(const skn_model_t *model, const char *path,
                            skn_error_t *error);
 /* Opens the data (building their binary copies if need be) and resolves every

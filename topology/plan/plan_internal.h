@@ -64,10 +64,9 @@ skn_plan_is_stages(const skn_plan_t *plan, size_t layer)
 {
     return skn_model_is_decoder(plan->model) && layer == SKN_DECODER_LAYER;
 }
-/* plan_decoder.c: reads the texts of a decoder; one of them alone. */
+/* plan_decoder.c: reads the texts of a decoder. */
 skn_status_t skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
                                 skn_error_t *error);
-skn_status_t skn_plan_look_at_text(const char *path, skn_error_t *error);
 /* Resolves every auto of a decoder, and counts its batches. SKN_BAD_DATA: the
  * text is shorter than a step. */
 skn_status_t skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model,

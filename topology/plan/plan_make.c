@@ -11,6 +11,7 @@
 
 #include "actors/protocol/data.h"
 #include "actors/protocol/split.h"
+#include "formats/tokens/texts.h"
 #include "skein/points.h"
 #include "topology/plan/plan_auto.h"
 #include "topology/plan/plan_internal.h"
@@ -36,7 +37,7 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
     if (!path[0])
         return SKN_OK;
     if (skn_model_is_decoder(model))
-        return skn_plan_look_at_text(path, error);
+        return skn_texts_check(path, error);
     skn_status_t status = skn_data_open(&how, path, "test", &set, error);
     skn_dataset_close(&set);
     return status;

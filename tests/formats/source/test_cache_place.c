@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -264,6 +265,41 @@ Test(cache_place, a_process_that_is_killed_leaves_no_part_of_a_cache)
     cr_assert_eq(waitpid(child, &state, 0), child);
     cr_expect(WIFSIGNALED(state));
     cr_expect_eq(rmdir(folder.path), 0, "the folder is empty");
+}
+
+static bool refuses_links;
+int __real_linkat(int folder, const char *from, int other, const char *to,
+                  int flags);
+int __wrap_linkat(int folder, const char *from, int other, const char *to,
+                  int flags);
+
+int
+__wrap_linkat(int folder, const char *from, int other, const char *to,
+              int flags)
+{
+    if (!refuses_links)
+        return __real_linkat(folder, from, other, to, flags);
+    errno = EPERM;
+    return -1;
+}
+
+Test(cache_place, a_file_that_cannot_get_a_name_is_copied_to_one_that_has)
+{
+    folder_t folder;
+    struct stat status;
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    cr_assert_eq(chmod(folder.file, 0640), 0);
+    refuses_links = true;
+    skn_dataset_t *dataset = open_good(folder.file, NULL);
+    cr_expect_str_eq(skn_dataset_info(dataset)->cache_path, folder.cache);
+    expect_same_as_text(dataset, folder.file);
+    skn_dataset_close(&dataset);
+    cr_assert_eq(stat(folder.cache, &status), 0);
+    cr_expect_eq(status.st_mode & 0777, 0640u);
+    cr_expect_eq(folder_count(folder.path), 2u, "the text and the cache");
+    cr_expect(!open_builds(folder.file, NULL));
+    folder_remove(folder.path);
 }
 
 Test(cache_place, a_full_disk_is_reported_with_what_to_do_for_each_place)

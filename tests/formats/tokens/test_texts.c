@@ -132,6 +132,24 @@ Test(texts, sources_that_cannot_be_read_are_named)
     folder_remove(folder.path);
 }
 
+/* Whatever is in them: it may be a token file of words. */
+Test(texts, files_are_checked_without_being_read)
+{
+    folder_t folder;
+    skn_error_t error = { 0 };
+    folder_make(&folder);
+    cr_expect_eq(skn_texts_check(folder.file, &error), SKN_NO_INPUT);
+    file_write(folder.file, "\0\xff", 2);
+    cr_expect_eq(skn_texts_check(folder.file, &error), SKN_OK);
+    cr_expect_eq(skn_texts_check(folder.path, &error), SKN_OK);
+    cr_assert_eq(chmod(folder.file, 0), 0);
+    cr_assert_eq(chmod(folder.path, 0755), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0);
+    cr_expect_eq(skn_texts_check(folder.path, &error), SKN_NO_PERMISSION);
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    folder_remove(folder.path);
+}
+
 /* --- reading -------------------------------------------------------------- */
 
 /* Collects a text, and leaves up to `left` bytes each time. */

@@ -373,27 +373,6 @@ static const skn_handler_t handlers[] = {
     { 0 },
 };
 
-static const skn_schema_t *const sends[] = {
-    &skn_activation_schema,
-    &skn_hidden_gradient_schema,
-    &skn_gradient_schema,
-    NULL,
-};
-
-static const skn_schema_t *const gathers[] = {
-    &skn_activation_schema,
-    &skn_partition_schema,
-    &skn_output_gradient_schema,
-    &skn_hidden_gradient_schema,
-    NULL,
-};
-
-static const skn_schema_t *const needs[] = {
-    &skn_activation_schema,
-    &skn_lease_schema,
-    NULL,
-};
-
 const skn_kind_t skn_dense = {
     .struct_bytes = sizeof(skn_kind_t),
     .name = "dense",
@@ -402,9 +381,9 @@ const skn_kind_t skn_dense = {
     .state_bytes = sizeof(dense_t),
     .options = options,
     .handlers = handlers,
-    .sends = sends,
-    .gathers = gathers,
-    .needs = needs,
+    .sends = skn_layer_sends,
+    .gathers = skn_layer_gathers,
+    .needs = skn_layer_needs,
     .open = dense_open,
     .close = dense_close,
     .is_compute_bound = true,

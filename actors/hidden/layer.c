@@ -284,7 +284,8 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     skn_status_t status = SKN_OK;
     assert(flight->phase == SKN_FLIGHT_ABOVE);
     flight->phase = SKN_FLIGHT_BACK;
-    if (layer->landed < layer->turns.updates) /* the rows came first there */
+    if (layer->landed <
+        layer->turns.updates) /* the first batch after the start or a resume */
         layer->landed = layer->turns.updates;
     while (status == SKN_OK &&
            (flight = flight_of(layer, layer->landed))->batch == layer->landed &&
@@ -406,3 +407,24 @@ skn_layer_on_halt(skn_actor_t *actor, void *state, const void *message,
     layer->turns.last_batch = ((const skn_halt_t *)message)->batch;
     return skn_layer_take_turns(actor, layer, error);
 }
+
+const skn_schema_t *const skn_layer_sends[] = {
+    &skn_activation_schema,
+    &skn_hidden_gradient_schema,
+    &skn_gradient_schema,
+    NULL,
+};
+
+const skn_schema_t *const skn_layer_gathers[] = {
+    &skn_activation_schema,
+    &skn_partition_schema,
+    &skn_output_gradient_schema,
+    &skn_hidden_gradient_schema,
+    NULL,
+};
+
+const skn_schema_t *const skn_layer_needs[] = {
+    &skn_activation_schema,
+    &skn_lease_schema,
+    NULL,
+};

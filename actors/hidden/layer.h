@@ -161,5 +161,9 @@ skn_status_t skn_layer_on_halt(skn_actor_t *actor, void *state,
         { &skn_lease_schema, skn_layer_on_lease, NULL },                       \
         { &skn_halt_schema, skn_layer_on_halt, NULL }
 /* clang-format on */
+/* The lists of a kind whose input is activations, each up to NULL. */
+extern const skn_schema_t *const skn_layer_sends[];
+extern const skn_schema_t *const skn_layer_gathers[];
+extern const skn_schema_t *const skn_layer_needs[];
 
 #endif

@@ -33,8 +33,8 @@
 
 /* What one batch in flight keeps. */
 typedef struct stage_kept {
-    float *memory;              /* of its layers or, if they are recomputed, of
-                                 * their x; then of the norm behind the last */
+    float *memory; /* of its layers or, if they are recomputed, of their x; in
+                    * the last stage, then of the norm behind the last layer */
     skn_decoder_kept_t *layers; /* [layers] */
     skn_norm_kept_t final;
 } stage_kept_t;
@@ -50,7 +50,9 @@ typedef struct stage {
     skn_slices_t below;
     skn_slicing_t slicing; /* of the layer below */
     float *inputs;         /* [flights][batch_rows][below.stride] */
-    stage_kept_t *kept;    /* [window_count] */
+    stage_kept_t *kept;    /* [window_count], whose arrays are in: */
+    float *kept_memory;
+    skn_decoder_kept_t *kept_layers;
     bool recompute;
     float *shared; /* recompute: one layer's arrays and x, of any batch */
     void *scratch;
@@ -153,9 +155,10 @@ begin_sum(skn_actor_t *actor, stage_t *stage, skn_error_t *error)
 /* Computes part `part` of what layer `number` of the stage adds to the sum;
  * number == layers: the norm behind the last one. */
 static skn_status_t
-add_part(skn_actor_t *actor, stage_t *stage, const stage_kept_t *kept,
+add_part(skn_actor_t *actor, stage_t *stage, const skn_layer_flight_t *flight,
          uint32_t number, uint32_t part, skn_error_t *error)
 {
+    const stage_kept_t *kept = kept_of(stage, flight);
     if (!stage->sum && begin_sum(actor, stage, error) != SKN_OK)
         return error->status;
     float *gradient = stage->sum->value.at +
@@ -174,7 +177,7 @@ stage_piece(skn_actor_t *actor, skn_layer_t *layer,
             skn_error_t *error)
 {
     stage_t *stage = (stage_t *)layer;
-    return add_part(actor, stage, kept_of(stage, flight), piece / stage->parts,
+    return add_part(actor, stage, flight, piece / stage->parts,
                     piece % stage->parts, error);
 }
 
@@ -258,6 +261,18 @@ layer_backward(const stage_t *stage, const skn_layer_flight_t *flight,
                                flight->gradient, stage->scratch);
 }
 
+/* All of W of layer `number`. */
+static skn_status_t
+add_parts(skn_actor_t *actor, stage_t *stage, const skn_layer_flight_t *flight,
+          uint32_t number, skn_error_t *error)
+{
+    uint32_t parts = number == stage->layers ? 1 : stage->parts;
+    skn_status_t status = SKN_OK;
+    for (uint32_t part = 0; part < parts && status == SKN_OK; part++)
+        status = add_part(actor, stage, flight, number, part, error);
+    return status;
+}
+
 static skn_status_t
 stage_landed(skn_actor_t *actor, skn_layer_t *layer,
              const skn_layer_flight_t *flight, skn_error_t *error)
@@ -266,15 +281,13 @@ stage_landed(skn_actor_t *actor, skn_layer_t *layer,
     skn_status_t status = SKN_OK;
     /* A step's rows stay until its last W. */
     assert(layer->rows);
-    for (uint32_t k = stage->layers + stage->is_last; k-- > 0;) {
+    uint32_t k = stage->layers + stage->is_last;
+    while (k-- > 0 && status == SKN_OK) {
         layer_backward(stage, flight, k);
-        uint32_t parts = k == stage->layers ? 1 : stage->parts;
-        for (uint32_t part = 0; part < parts && stage->recompute; part++)
-            if (status == SKN_OK)
-                status = add_part(actor, stage, kept_of(stage, flight), k, part,
-                                  error);
+        if (stage->recompute)
+            status = add_parts(actor, stage, flight, k, error);
     }
-    for (uint32_t k = 0; k < stage->slicing.slices && status == SKN_OK; k++)
+    for (k = 0; k < stage->slicing.slices && status == SKN_OK; k++)
         status = send_down(actor, stage, flight, stage->slicing.first[k],
                            stage->slicing.first[k + 1], error);
     return status;
@@ -325,9 +338,8 @@ open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
         .epsilon = (float)skn_actor_option_real(actor, "norm_epsilon"),
         .rope_base = (float)skn_actor_option_real(actor, "rope_base"),
     };
-    skn_status_t status = skn_decoder_check(&shape, error);
-    if (status != SKN_OK)
-        return status;
+    if (skn_decoder_check(&shape, error) != SKN_OK)
+        return error->status;
     if (option_u32(actor, "window") > 1)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: a stage has a window of one step, not %u",
@@ -358,10 +370,10 @@ open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
 static skn_status_t
 open_memory(stage_t *stage, skn_error_t *error)
 {
-    const skn_decoder_shape_t *shape = &stage->decoder.shape;
     size_t tokens = stage->below.rows_max;
     skn_decoder_floats_t floats = floats_of(stage);
-    size_t flight = floats.flight + skn_norm_kept_floats(tokens, shape->width);
+    size_t norm = skn_norm_kept_floats(tokens, stage->decoder.shape.width);
+    size_t flight = floats.flight + stage->is_last * norm;
     uint32_t count = stage->layer.window_count;
     stage->inputs = skn_floats_new(
         stage->layer.flight_count * tokens * stage->below.stride, error);
@@ -370,17 +382,17 @@ open_memory(stage_t *stage, skn_error_t *error)
         error);
     stage->shared = skn_floats_new(floats.shared, error);
     stage->kept = calloc(count, sizeof(*stage->kept));
-    if (!stage->inputs || !stage->scratch || !stage->shared || !stage->kept)
+    stage->kept_memory = skn_floats_new(count * flight, error);
+    stage->kept_layers =
+        calloc((size_t)count * stage->layers, sizeof(*stage->kept_layers));
+    if (!stage->inputs || !stage->scratch || !stage->shared || !stage->kept ||
+        !stage->kept_memory || !stage->kept_layers)
         return skn_fail(error, SKN_NO_MEMORY,
-                        "no memory for a batch of %zu tokens", tokens);
+                        "no memory for %u batches of %zu tokens in flight",
+                        count, tokens);
     for (uint32_t k = 0; k < count; k++) {
-        stage->kept[k].memory = skn_floats_new(flight, error);
-        stage->kept[k].layers =
-            calloc(stage->layers, sizeof(*stage->kept[k].layers));
-        if (!stage->kept[k].memory || !stage->kept[k].layers)
-            return skn_fail(error, SKN_NO_MEMORY,
-                            "no memory for %u batches of %zu tokens in flight",
-                            count, tokens);
+        stage->kept[k].memory = stage->kept_memory + k * flight;
+        stage->kept[k].layers = stage->kept_layers + k * stage->layers;
     }
     return SKN_OK;
 }
@@ -417,11 +429,9 @@ stage_close(skn_actor_t *actor, void *state)
 {
     stage_t *stage = state;
     (void)actor;
-    for (uint32_t k = 0; stage->kept && k < stage->layer.window_count; k++) {
-        free(stage->kept[k].memory);
-        free(stage->kept[k].layers);
-    }
     free(stage->kept);
+    free(stage->kept_memory);
+    free(stage->kept_layers);
     free(stage->inputs);
     free(stage->shared);
     free(stage->scratch);
@@ -466,27 +476,6 @@ static const skn_handler_t handlers[] = {
     { 0 },
 };
 
-static const skn_schema_t *const sends[] = {
-    &skn_activation_schema,
-    &skn_hidden_gradient_schema,
-    &skn_gradient_schema,
-    NULL,
-};
-
-static const skn_schema_t *const gathers[] = {
-    &skn_activation_schema,
-    &skn_partition_schema,
-    &skn_output_gradient_schema,
-    &skn_hidden_gradient_schema,
-    NULL,
-};
-
-static const skn_schema_t *const needs[] = {
-    &skn_activation_schema,
-    &skn_lease_schema,
-    NULL,
-};
-
 const skn_kind_t skn_stage = {
     .struct_bytes = sizeof(skn_kind_t),
     .name = "stage",
@@ -495,9 +484,9 @@ const skn_kind_t skn_stage = {
     .state_bytes = sizeof(stage_t),
     .options = options,
     .handlers = handlers,
-    .sends = sends,
-    .gathers = gathers,
-    .needs = needs,
+    .sends = skn_layer_sends,
+    .gathers = skn_layer_gathers,
+    .needs = skn_layer_needs,
     .open = stage_open,
     .produce = skn_layer_produce,
     .close = stage_close,

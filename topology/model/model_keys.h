@@ -259,7 +259,7 @@
     O(skn_model_train_t, int64_t, micro_tokens, "micro_tokens", INT, "auto",   \
       1, SKN_BATCH_ROWS_MAX, "auto",                                           \
       "decoder: tokens of a micro-batch, several of which make a step; auto: " \
-      "about 2,048")                                                           \
+      "the most whole sequences, up to 2,048 tokens, that divide a step")      \
     O(skn_model_train_t, int64_t, steps, "steps", INT, "0", 0, SKN_COUNT_MAX,  \
       NULL, "decoder: stop after this many steps; 0: after the epochs")        \
     O(skn_model_train_t, double, clip_norm, "clip_norm", REAL, "auto", 0, 1e9, \
@@ -271,7 +271,8 @@
       "decoder: what the backward pass computes again: nothing (none), or "    \
       "what a layer made of its input (layer), which takes a third more "      \
       "work and less memory and gives the same bits; auto: layer where the "   \
-      "run needs more memory than there is")                                   \
+      "run needs more memory than there is or, of several nodes, than "        \
+      "nodes.memory and resources.memory allow")                               \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, epochs, "epochs", "auto", "",  \
                  SKN_SETTING_EPOCHS)                                           \
     SKN_KEY(O, skn_model_train_t, int64_t, max_batches, "max_batches", "0",    \

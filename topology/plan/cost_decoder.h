@@ -43,8 +43,8 @@ typedef struct skn_pipeline {
 void skn_pipeline_forecast(const skn_plan_t *plan, uint32_t alone,
                            skn_pipeline_t *pipeline);
 
-/* What the core of each stage computes beside its stages, as a number of layers
- * a stage: beside[model.stages]. The stages may not be dealt yet. */
+/* What the core of each stage computes beside its stages, in units of one
+ * layer's work: beside[model.stages]. The stages may not be dealt yet. */
 void skn_pipeline_beside(const skn_plan_t *plan, double *beside);
 
 #endif

@@ -17,6 +17,8 @@
 
 /* More tokens make fewer messages, and products that are no faster. */
 #define MICRO_TOKENS 2048
+/* Below this the plan tells how to have more. */
+#define MICRO_TOKENS_FEW 512
 #define STEP_TOKENS 16384
 /* The usual rate of AdamW for small decoders. */
 #define RATE 0.001
@@ -134,18 +136,6 @@ skn_plan_read_text(skn_plan_t *plan, const skn_model_t *model,
     return status;
 }
 
-/* Bytes need no other text, and no cache. */
-skn_status_t
-skn_plan_look_at_text(const char *path, skn_error_t *error)
-{
-    const skn_corpus_t corpus = { .tokenizer = "bytes", .cache = "none" };
-    skn_tokens_t *tokens = NULL;
-    skn_status_t status =
-        skn_corpus_open(&corpus, path, "test", NULL, &tokens, error);
-    skn_tokens_close(&tokens);
-    return status;
-}
-
 /* --- auto ----------------------------------------------------------------- */
 
 static int64_t
@@ -173,6 +163,10 @@ auto_micro(const skn_model_t *model, int64_t points, const char **why)
         *why = "the most sequences, of 2,048 tokens at most, that divide "
                "train.batch_tokens";
     }
+    if (sequences * context <
+        least(MICRO_TOKENS_FEW, least(most * context, step)))
+        *why = "no more sequences divide train.batch_tokens: a step of a "
+               "multiple of 2,048 tokens allows larger products";
     return sequences * context;
 }
 
@@ -283,8 +277,8 @@ stage_weight(const skn_plan_t *plan, uint32_t stage)
 }
 
 /* Each stage gets a layer, and each further one goes to the stage that is then
- * the least busy for its weight: so the busiest has as little as can be. Who
- * has a head of many labels beside it gets fewer layers. */
+ * the least busy for its weight: so the busiest has as little as can be. A
+ * stage that shares its core with a large head gets fewer layers. */
 void
 skn_plan_deal_stages(skn_plan_t *plan)
 {
@@ -377,8 +371,10 @@ skn_plan_stages_bytes(const skn_plan_t *plan, uint32_t node)
         uint32_t layers = plan->stage_first[s + 1] - plan->stage_first[s];
         skn_decoder_floats_t floats = skn_decoder_floats(
             &decoder, layers, tokens, train->recompute == SKN_RECOMPUTE_LAYER);
+        bool is_last = s + 1 == (uint32_t)plan->model->decoder.stages;
         size_t flight =
-            floats.flight + skn_norm_kept_floats(tokens, decoder.shape.width);
+            floats.flight +
+            is_last * skn_norm_kept_floats(tokens, decoder.shape.width);
         bytes += (plan->flights * flight + floats.shared) * sizeof(float) +
                  skn_decoder_scratch_bytes(&decoder, tokens);
     }

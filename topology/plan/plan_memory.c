@@ -381,7 +381,10 @@ const char *
 skn_plan_smaller(const skn_plan_t *plan)
 {
     return skn_model_is_decoder(plan->model)
-               ? "fewer model.layers, or a smaller train.micro_tokens"
+               ? plan->model->train.recompute == SKN_RECOMPUTE_LAYER
+                     ? "fewer model.layers, or a smaller train.micro_tokens"
+                     : "train.recompute: layer, fewer model.layers, or a "
+                       "smaller train.micro_tokens"
                : "fewer model.layers.hidden.units";
 }
 
@@ -418,7 +421,8 @@ check_sum(const skn_plan_t *plan, skn_error_t *error)
         "resources.memory allows %lld MiB",
         plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
         (long long)(allowed >> 20));
-    return skn_fail_hint(error, status, "allow more, take fewer nodes, or %s",
+    return skn_fail_hint(error, status,
+                         "allow more, take fewer nodes, or take %s",
                          skn_plan_smaller(plan));
 }
 

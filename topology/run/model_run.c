@@ -390,7 +390,9 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
                           (unsigned long long)(share >> 20),
                           (unsigned long long)(available >> 20));
         return skn_fail_hint(error, status,
-                             "give it fewer of the cores, or add a node");
+                             "give it fewer of the cores, add a node, or take "
+                             "%s",
+                             skn_plan_smaller(plan));
     }
     if (plan->memory_bytes <= available)
         return SKN_OK;

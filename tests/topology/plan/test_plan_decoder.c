@@ -74,8 +74,8 @@ Test(plan_decoder, micro_batches_are_whole_sequences_that_divide_a_step)
         { { "data.context=32", "train.batch_tokens=2144" },
           32,
           2144,
-          "divide" }, /* 67 sequences */
-        { { "data.context=32", "train.batch_tokens=64" }, 64, 64, "divide" },
+          "no more sequences divide" }, /* 67 sequences */
+        { { "data.context=32", "train.batch_tokens=64" }, 64, 64, "at most" },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const char *words[4] = { "train.micro_tokens=auto" };
@@ -297,6 +297,25 @@ Test(plan_decoder, a_test_text_that_cannot_be_read_is_refused)
     skn_model_t model = { .decoder.kind = SKN_MODEL_DECODER };
     cr_expect_eq(skn_plan_look(&model, "/no such text", &error), SKN_NO_INPUT);
     cr_expect_eq(skn_plan_look(&model, "", &error), SKN_OK);
+}
+
+/* The file of the training text that is refused would have the tokenizer. */
+Test(plan_decoder, a_test_text_may_be_a_token_file_of_words)
+{
+    char text[TEMP_FOLDER_BYTES + 16], path[TEMP_FOLDER_BYTES + 16];
+    skn_error_t error = { 0 };
+    skn_tokens_t *tokens;
+    skn_model_t model = { .decoder.kind = SKN_MODEL_DECODER };
+    (void)snprintf(text, sizeof(text), "%s/text.txt", folder);
+    (void)snprintf(path, sizeof(path), "%s/test.skt", folder);
+    const skn_tokens_options_t options = { .cache = SKN_CACHE_PATH,
+                                           .cache_path = path,
+                                           .kind = SKN_TOKENIZER_WORDS,
+                                           .vocabulary = 300 };
+    cr_assert_eq(skn_tokens_open(text, &options, &tokens, &error), SKN_OK, "%s",
+                 error.text);
+    skn_tokens_close(&tokens);
+    cr_expect_eq(skn_plan_look(&model, path, &error), SKN_OK, "%s", error.text);
 }
 
 Test(plan_decoder, text_that_is_held_back_is_evaluated_within_an_epoch)

@@ -144,7 +144,7 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_applied(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "number")                                     \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
-    F(M, u32, layer, UINT32_MAX, "of the sender's rows, counted from 0")       \
+    F(M, u32, layer, SKN_LAYER_MAX, "layer of the sender, counted from 0")     \
     F(M, u32, shard, SKN_SHARD_MAX - 1, "the sender")                          \
     SKN_FIELDS_ROUNDING(F, M)
 

@@ -89,7 +89,7 @@
 /* --- layers --------------------------------------------------------------- */
 
 #define SKN_SETTING_LAYER                                                      \
-    INT, 0, 1023, NULL, "index of the layer, counted from the input"
+    INT, 0, SKN_LAYER_MAX, NULL, "index of the layer, counted from the input"
 #define SKN_SETTING_INIT_STD                                                   \
     REAL, 0, 10, NULL,                                                         \
         "standard deviation of the normal distribution of initial weights"

@@ -23,7 +23,7 @@
 typedef struct clipper {
     double max_norm;
     uint32_t skipped_in_a_row;
-    uint64_t skipped; /* since the start of the process */
+    uint64_t skipped; /* since this start of the run */
 } clipper_t;
 
 static skn_status_t

@@ -79,8 +79,8 @@ print_skipped(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
     (void)run;
     (void)skn_text_print(
         stdout,
-        "batch %6.0f  step left out, %.0f so far: the gradient "
-        "of layer '%s' is not finite\n",
+        "batch %6.0f  step left out, %.0f since this start: the "
+        "gradient of layer '%s' is not finite\n",
         skn_json_number(event, "batch"), skn_json_number(event, "skipped"),
         skn_json_word(event, "layer"));
 }

@@ -22,6 +22,8 @@
 /* Networks of an ensemble; trees of a ranker. */
 #define SKN_ENSEMBLE_MAX 16u
 #define SKN_RANKER_TREES_MAX 16u
+/* The number of a layer, counted from 0 at the input. */
+#define SKN_LAYER_MAX 1023u
 /* Units of a hidden layer. */
 #define SKN_HIDDEN_MAX (1u << 16)
 /* Items of one run of a message: a batch's rows x hidden units. */

@@ -4,15 +4,16 @@
  * The whole pipeline runs in one process. Between an actor and its inbox stands
  * a network that is late: what has arrived is kept from the actor for a drawn
  * number of looks, and what may be taken then is taken in a drawn order. What
- * one actor sends to another stays in its order, as it does on a link. An actor
- * that is kept waiting finds nothing, and produces. A seed gives the draws;
- * threads make more of them.
+ * one actor sends to another through one pipe stays in its order. An actor that
+ * is kept waiting finds nothing, and produces. A seed gives the draws; threads
+ * make more of them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/topology/plan/decoder_runs.h"
 
 #include <pthread.h>
 #include <sched.h>
 
+#include "actors/protocol/messages.h"
 #include "actors/runtime/actor.h"
 
 #define SEEDS 100
@@ -87,8 +88,17 @@ is_late(const skn_parcel_t *parcel)
     return parcel->type <= SKN_PARCEL_CREDIT;
 }
 
-/* Whether the two have to stay in order: all that one actor sends, and all that
- * is no pipe's. Credit is a sum. */
+static bool
+is_state(const skn_parcel_t *parcel)
+{
+    const skn_in_edge_t *edge = &self->in_edges[parcel->slot];
+    const skn_schema_t *schema = edge->pipe->wired->schema;
+    return schema == &skn_tensor_schema || schema == &skn_chunk_schema;
+}
+
+/* Whether the two have to stay in order: all that comes through one pipe; the
+ * state of an owner (actors/rows/state_sender.h); and all that is no pipe's.
+ * Credit is a sum. */
 static bool
 are_in_order(const skn_parcel_t *a, const skn_parcel_t *b)
 {
@@ -96,7 +106,9 @@ are_in_order(const skn_parcel_t *a, const skn_parcel_t *b)
         return is_late(a) == is_late(b);
     if (a->type == SKN_PARCEL_CREDIT || b->type == SKN_PARCEL_CREDIT)
         return false;
-    return self->in_edges[a->slot].sender == self->in_edges[b->slot].sender;
+    return a->slot == b->slot ||
+           (is_state(a) && is_state(b) &&
+            self->in_edges[a->slot].sender == self->in_edges[b->slot].sender);
 }
 
 static void
@@ -167,7 +179,7 @@ __wrap_skn_inbox_close(skn_inbox_t **inbox)
     __real_skn_inbox_close(inbox);
 }
 
-/* Who is kept waiting looks again at once. */
+/* An actor whose messages are late looks again at once. */
 void
 __wrap_skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
                       const struct pollfd *other, int timeout_ms)

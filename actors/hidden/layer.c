@@ -216,9 +216,8 @@ skn_layer_take_turns(skn_actor_t *actor, skn_layer_t *layer, skn_error_t *error)
         skn_layer_flight_t *last = next_update(layer);
         if (may_forward(layer, next))
             status = forward(actor, layer, next, error);
-        else if (last &&
-                 (layer->pieces == 0 ||
-                  (next && skn_turns_are_full(&layer->turns))))
+        else if (last && (layer->pieces == 0 ||
+                          (next && skn_turns_are_full(&layer->turns))))
             status = advance(actor, layer, last, error);
         else
             break;

@@ -194,7 +194,7 @@ read_options(generate_t *generate, skn_error_t *error)
     choice->top_k = (uint32_t)top_k;
     if (status == SKN_OK && cli_value(call, "stop") && !generate->stop[0]) {
         (void)skn_fail(error, SKN_USAGE,
-                       "--stop is empty: every text begins with that");
+                       "--stop is empty: generation would end at once");
         return skn_fail_hint(error, SKN_USAGE,
                              "give the text to end before, or leave it out");
     }

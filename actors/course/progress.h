@@ -47,8 +47,8 @@ typedef struct skn_progress {
     uint64_t listed, capped; /* rows of lists; rows that the cap has cut off */
     uint64_t measured;       /* results with mass and recall */
     double mass_sum, recall_sum;
-    /* What is not stored: micro-batches of a step and steps of the run, of a
-     * text; and loss_sum and loss_rows at the last report of a loss. */
+    /* Not stored. Of a text: batches of a step, and steps of the run. And
+     * loss_sum and loss_rows at the last loss that was reported. */
     uint64_t step_batches, steps;
     double line_loss_sum;
     uint64_t line_loss_rows;

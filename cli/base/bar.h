@@ -14,8 +14,8 @@ typedef struct cli_bar_facts {
     double batch, batches; /* of the whole run */
     double step, steps;    /* of a decoder's run; 0: it is none */
     double epoch, epochs;
-    double loss; /* mean of this epoch so far; of a decoder, since the last
-                  * line about it */
+    double loss; /* mean of this epoch so far; a decoder's: since the last line
+                  * that was printed */
     double examples_per_s, batches_per_s;
 } cli_bar_facts_t;
 

@@ -36,8 +36,8 @@ typedef struct skn_tokens_head {
     uint64_t skipped_count;
     uint32_t ids, id_bytes; /* of the tokenizer; 2 or 4 */
     uint64_t payload_hash;  /* XXH3 of everything after the head */
-    /* The end of the path of the first file that is not text; "": none, or it
-     * was written before this was. */
+    /* The end of the path of the first file that is not text; "" if there is
+     * none, or the token file is older than this field. */
     char first_skipped[SKN_TOKENS_NAME_BYTES];
     uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_tokens_head_t;

@@ -93,7 +93,8 @@ typedef struct skn_text_score {
 } skn_text_score_t;
 
 /* Measures the part of its training text that the run held back, or the file or
- * folder `text`, unless it is NULL; nothing is left beside `text`. The statuses
+ * folder `text`, unless it is NULL, with what is left of it at the end as a
+ * shorter sequence; nothing is left beside `text`. The statuses
  * of skn_tokens_open; SKN_USAGE if the run held nothing back; SKN_BAD_DATA if
  * its text has changed since, or `text` is shorter than one sequence. */
 SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,

@@ -384,7 +384,7 @@ check "  and the old config still continues" "${resuming[@]}" >resumed.log
 
 # --- the machine -------------------------------------------------------------
 refused "more memory than the config allows" 71 "the run needs about * MiB of \
-memory, resources.memory allows 1 MiB; allow more, or take fewer \
+memory, resources.memory allows 1 MiB; allow more, or use fewer \
 model.layers.hidden.units" "${training[@]}" -o resources.memory=1MiB
 refused "more memory than there is" 71 "the run needs about * MiB of memory, * \
 MiB are available; *" bash -c 'ulimit -v 100000 && exec "$@"' - \

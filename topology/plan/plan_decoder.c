@@ -165,8 +165,8 @@ auto_micro(const skn_model_t *model, int64_t points, const char **why)
     }
     if (sequences * context <
         least(MICRO_TOKENS_FEW, least(most * context, step)))
-        *why = "no more sequences divide train.batch_tokens: a step of a "
-               "multiple of 2,048 tokens allows larger products";
+        *why = "no more sequences divide train.batch_tokens; products of more "
+               "tokens are faster, so choose one that has more divisors";
     return sequences * context;
 }
 

@@ -382,10 +382,10 @@ skn_plan_smaller(const skn_plan_t *plan)
 {
     return skn_model_is_decoder(plan->model)
                ? plan->model->train.recompute == SKN_RECOMPUTE_LAYER
-                     ? "fewer model.layers, or a smaller train.micro_tokens"
-                     : "train.recompute: layer, fewer model.layers, or a "
-                       "smaller train.micro_tokens"
-               : "fewer model.layers.hidden.units";
+                     ? "use fewer model.layers or a smaller train.micro_tokens"
+                     : "set train.recompute: layer, or use fewer model.layers "
+                       "or a smaller train.micro_tokens"
+               : "use fewer model.layers.hidden.units";
 }
 
 static skn_status_t
@@ -404,7 +404,7 @@ check_node(const skn_plan_t *plan, uint32_t node, skn_error_t *error)
         (long long)(asked->memory_bytes >> 20));
     return skn_fail_hint(error, status,
                          "allow more, give it fewer of the cores, add a node, "
-                         "or take %s",
+                         "or %s",
                          skn_plan_smaller(plan));
 }
 
@@ -421,8 +421,7 @@ check_sum(const skn_plan_t *plan, skn_error_t *error)
         "resources.memory allows %lld MiB",
         plan->node_count, (unsigned long long)(plan->memory_bytes >> 20),
         (long long)(allowed >> 20));
-    return skn_fail_hint(error, status,
-                         "allow more, take fewer nodes, or take %s",
+    return skn_fail_hint(error, status, "allow more, use fewer nodes, or %s",
                          skn_plan_smaller(plan));
 }
 
@@ -449,6 +448,6 @@ skn_plan_check_memory(const skn_plan_t *plan, skn_error_t *error)
                       (unsigned long long)(plan->memory_bytes >> 20),
                       model->node_count > 0 ? "nodes." : "", key,
                       (long long)(allowed >> 20));
-    return skn_fail_hint(error, status, "allow more, or take %s",
+    return skn_fail_hint(error, status, "allow more, or %s",
                          skn_plan_smaller(plan));
 }

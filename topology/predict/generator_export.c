@@ -250,7 +250,8 @@ discard(const export_t *all, skn_error_t *error)
 }
 
 /* Gives a file its name, unless there is one of that name: file systems without
- * links (exFAT) can rename a file so. */
+ * links (exFAT) can rename a file so. Where a rename has no such flag either,
+ * `refuse_old` has looked. */
 static skn_status_t
 give_name(const export_t *all, const char *name, skn_error_t *error)
 {
@@ -259,8 +260,12 @@ give_name(const export_t *all, const char *name, skn_error_t *error)
     (void)snprintf(fresh, sizeof(fresh), FRESH "%s", name);
     if (linkat(folder, fresh, folder, name, 0) == 0)
         return SKN_OK;
-    if ((errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS) &&
+    bool has_links = errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS;
+    if (!has_links &&
         renameat2(folder, fresh, folder, name, RENAME_NOREPLACE) == 0)
+        return SKN_OK;
+    bool has_flags = has_links || errno != EINVAL;
+    if (!has_flags && renameat(folder, fresh, folder, name) == 0)
         return SKN_OK;
     if (errno == EEXIST)
         return refuse_name(all, name, error);

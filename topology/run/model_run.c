@@ -390,8 +390,7 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
                           (unsigned long long)(share >> 20),
                           (unsigned long long)(available >> 20));
         return skn_fail_hint(error, status,
-                             "give it fewer of the cores, add a node, or take "
-                             "%s",
+                             "give it fewer of the cores, add a node, or %s",
                              skn_plan_smaller(plan));
     }
     if (plan->memory_bytes <= available)
@@ -408,12 +407,12 @@ check_memory(const skn_model_run_t *run, const skn_model_run_options_t *options,
                              run->model->idle.memory);
     return skn_fail_hint(
         error, status,
-        "%sseveral nodes, %s, or optimizer adagrad or sgd%s, need less",
+        "%s; or use %sseveral nodes, or optimizer adagrad or sgd%s",
+        skn_plan_smaller(&run->plan),
         run->model->train.optimizer.kind == SKN_OPTIMIZER_ADAM &&
                 plan->offload_bytes == 0
             ? "train.optimizer.offload: file, "
             : "",
-        skn_plan_smaller(&run->plan),
         skn_model_is_decoder(run->model) ? "" : " with weights: bf16");
 }
 

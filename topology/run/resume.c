@@ -569,7 +569,8 @@ skn_resume_fits(const skn_resume_t *resume, const char *path,
         has_config ? skn_trained_model(run, &old, error) : SKN_OK;
     if (status == SKN_OK && has_config)
         status = fit_config(path, old, model, error);
-    /* Before the layers: the words of another text are others, and fewer. */
+    /* Before the layers, whose sizes differ if another text has another number
+     * of words: the text is the cause. */
     if (status == SKN_OK && text_hash != 0 && !is_same_data(run, text_hash))
         status = misfit(path, "data.train (its text differs)", NULL, error);
     if (status == SKN_OK) {

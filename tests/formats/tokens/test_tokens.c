@@ -161,8 +161,7 @@ Test(tokens, packed_and_plain_texts_have_the_same_content)
     folder_remove(folder.path);
 }
 
-/* Whether the token file is none that this function has seen, and marked: no
- * token file is made executable. */
+/* Whether the token file is new. Marks it executable, which no new one is. */
 static bool
 builds(const char *path, const skn_tokens_options_t *options)
 {

@@ -151,7 +151,7 @@ refuses 65 "a step longer than the text" "fewer than a step" \
     "$skein" train m.yaml -o data.train=folder/a.txt \
     -o train.batch_tokens=1048576 -o checkpoint.path=longer
 check_code 1 "no run is begun" test -e longer
-refuses 71 "weights that do not fit" "fewer model.layers, or" \
+refuses 71 "weights that do not fit" "fewer model.layers or" \
     "$skein" train m.yaml -o data.train=folder/a.txt \
     -o model.width=65536 -o model.layers=900 -o checkpoint.path=longer
 
@@ -276,6 +276,19 @@ ours = [json.loads(line) for line in open("ours.json")]
 ours = [e["id"] for e in ours if e["event"] == "token"]
 theirs = [json.loads(line) for line in open("theirs.json")][-1]["ids"][7:]
 assert ours == theirs[:len(ours)], (ours, theirs)'
+
+    # part.json: the text's last sequence is a shorter one.
+    "$python" -c 'import numpy
+ids = [*open("part.txt", "rb").read(), 256]
+numpy.array(ids, "<u2").tofile("part.ids")'
+    "$python" "$root/bench/peers/gpt.py" eval --load llama --ids part.ids \
+        >peer.json
+    check "PyTorch scores a text as eval does, to its end" python3 -c '
+import json
+ours, theirs = (json.loads(open(name).read().splitlines()[-1])
+                for name in ("part.json", "peer.json"))
+assert ours["tokens"] == theirs["tokens"] == 56, (ours, theirs)
+assert abs(ours["nats"] - theirs["nats"]) < 1e-4, (ours, theirs)'
 
     # The program of docs/reference/text.md, with both tokenizers.
     awk '/^## / { here = /in Python$/ } here && sub(/^    /, "")

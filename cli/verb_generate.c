@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "cli/base/verbs.h"
-#include "formats/text/json_write.h"
 #include "formats/text/text.h"
 #include "skein/generator.h"
 #include "transport/socket/clock.h"
@@ -81,6 +80,30 @@ before_part(const generate_t *generate, size_t end)
     return end - (at - 1) < wanted ? at - 1 : end;
 }
 
+/* Prints a string of JSON. `text` ends behind its `bytes`; what escapes a text
+ * ends at a NUL, of which it may have others. */
+static skn_status_t
+print_json(const char *text, size_t bytes, skn_error_t *error)
+{
+    (void)putchar('"');
+    for (size_t at = 0; at <= bytes; at += strlen(text + at) + 1) {
+        char *quoted = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&quoted, &size);
+        if (file)
+            skn_text_escape(SKN_TEXT_JSON, text + at, file);
+        if (!file || fclose(file) != 0 || size < 2) {
+            free(quoted);
+            return skn_fail(error, SKN_NO_MEMORY, "no memory for text");
+        }
+        (void)printf("%s%.*s", at > 0 ? "\\u0000" : "", (int)size - 2,
+                     quoted + 1);
+        free(quoted);
+    }
+    (void)putchar('"');
+    return SKN_OK;
+}
+
 /* Prints the first `bytes` of those that are held. A failure of the output is
  * seen by the caller. */
 static skn_status_t
@@ -89,17 +112,14 @@ print_held(generate_t *generate, size_t bytes, const skn_generated_t *token,
 {
     char *held = generate->held;
     if (generate->call->json) {
-        skn_json_text_t line = { 0 };
-        skn_json_text_add(
-            &line, "{\"event\":\"token\",\"id\":%u,\"text\":", token->id);
-        skn_json_text_add_bytes(&line, held, bytes);
-        skn_json_text_add(&line, "}");
-        bool failed = line.failed;
-        if (!failed)
-            (void)puts(line.bytes);
-        skn_json_text_fini(&line);
-        if (failed)
-            return skn_fail(error, SKN_NO_MEMORY, "no memory for text");
+        char kept = held[bytes];
+        held[bytes] = '\0';
+        (void)printf("{\"event\":\"token\",\"id\":%u,\"text\":", token->id);
+        skn_status_t status = print_json(held, bytes, error);
+        (void)fputs("}\n", stdout);
+        held[bytes] = kept;
+        if (status != SKN_OK)
+            return status;
     } else {
         (void)fwrite(held, 1, bytes, stdout);
     }

@@ -66,14 +66,8 @@ skn_json_text_add(skn_json_text_t *text, const char *format, ...)
 void
 skn_json_text_add_string(skn_json_text_t *text, const char *string)
 {
-    skn_json_text_add_bytes(text, string, strlen(string));
-}
-
-void
-skn_json_text_add_bytes(skn_json_text_t *text, const char *string,
-                        size_t length)
-{
     /* A control character becomes six bytes: the worst case. */
+    size_t length = strlen(string);
     if (length > SIZE_MAX / 8 || !reserve(text, length * 6 + 2)) {
         text->failed = true;
         return;

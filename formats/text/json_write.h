@@ -19,8 +19,5 @@ __attribute__((format(printf, 2, 3))) void skn_json_text_add(
     skn_json_text_t *text, const char *format, ...);
 /* Adds `string` in quotes, escaped; bytes that are not UTF-8 become U+FFFD. */
 void skn_json_text_add_string(skn_json_text_t *text, const char *string);
-/* The same for `count` bytes, which may have NULs. */
-void skn_json_text_add_bytes(skn_json_text_t *text, const char *bytes,
-                             size_t count);
 
 #endif

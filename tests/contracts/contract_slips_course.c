@@ -142,11 +142,11 @@ static const slip_t goes[] = {
     { "applied", 2, "batch=0", REFUSED,
       "source: batch 0 was reported applied but is not in flight" },
     { "applied", 0, "twice", REFUSED,
-      "source: batch 1 was applied more than 1 times" },
+      "source: batch 1 was applied more than 1 time" },
     { "applied", 2, "twice", REFUSED,
-      "source: batch 3 was applied more than 1 times" },
+      "source: batch 3 was applied more than 1 time" },
     { "applied", 1, "batch=1", REFUSED,
-      "source: batch 1 was applied more than 1 times" },
+      "source: batch 1 was applied more than 1 time" },
     { "applied", 0, "shard=77 purpose=2", SKN_OK, NULL },
 };
 

@@ -72,8 +72,8 @@ check_code 71 "too little memory for all nodes of a machine" \
     -o checkpoint.path=memory.run
 check_match "  is reported as such" \
     "the 2 nodes of this machine need about [0-9]+ \
-MiB of memory, resources.memory allows 9 MiB; allow more, take fewer nodes, or \
-fewer model.layers.hidden.units$" .check
+MiB of memory, resources.memory allows 9 MiB; allow more, use fewer nodes, or \
+use fewer model.layers.hidden.units$" .check
 
 # --- nobody reads -------------------------------------------------------------
 mkdir tmp

@@ -25,6 +25,8 @@ train: { micro_tokens: 256, batch_tokens: 1024, steps: 60, validate: 0.1,
          optimizer: { rate: 0.01 } }
 resources: { huge_pages: false }
 YAML
+check "a decoder that has learnt nothing" "$skein" train m.yaml \
+    -o checkpoint.path=random -o train.steps=1
 check "a tiny decoder trains" \
     "$skein" train m.yaml --json -o checkpoint.path=run
 cp .check train.json
@@ -87,6 +89,14 @@ text = "".join(e["text"] for e in tokens)
 assert text == raw.decode("utf-8", "replace"), (text, raw)
 PYTHON
 check "--json has an event a token, and the same text" python3 same.py
+
+"$skein" generate random --prompt the --tokens 900 --temperature 9 --seed 1 \
+    --json >random.json
+check "any bytes are JSON" python3 -c '
+import json
+text = "".join(json.loads(line).get("text", "")
+               for line in open("random.json", encoding="utf-8"))
+assert "\0" in text and "\ufffd" in text and "\n" in text, repr(text)'
 
 long=$(printf 'the cat sat %.0s' 1 2 3 4 5)
 greedy=("$skein" generate run --tokens 9 --temperature 0)

@@ -7,14 +7,6 @@
 
 #include "formats/text/json_text.h"
 
-Test(json_write, escapes_a_nul_and_bytes_that_are_no_characters)
-{
-    skn_json_text_t text = { 0 };
-    skn_json_text_add_bytes(&text, "\0a\xff\xc3\0", 5);
-    cr_expect_str_eq(text.bytes, "\"\\u0000a\\ufffd\\ufffd\\u0000\"");
-    skn_json_text_fini(&text);
-}
-
 Test(json_write, escapes_every_byte_so_that_it_reads_back)
 {
     char string[256], *cursor = string;

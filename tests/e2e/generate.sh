@@ -90,8 +90,10 @@ assert text == raw.decode("utf-8", "replace"), (text, raw)
 PYTHON
 check "--json has an event a token, and the same text" python3 same.py
 
-"$skein" generate random --prompt the --tokens 900 --temperature 9 --seed 1 \
-    --json >random.json
+for seed in {1..20}; do
+    "$skein" generate random --prompt the --tokens 400 --temperature 9 \
+        --seed "$seed" --json
+done >random.json
 check "any bytes are JSON" python3 -c '
 import json
 text = "".join(json.loads(line).get("text", "")

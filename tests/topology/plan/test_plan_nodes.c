@@ -403,7 +403,7 @@ Test(plan_nodes, a_share_that_does_not_fit_is_refused_with_the_numbers)
     cr_expect_str_eq(error.text, want);
     cr_expect_str_eq(error.hint,
                      "allow more, give it fewer of the cores, add a node, or "
-                     "take fewer model.layers.hidden.units");
+                     "use fewer model.layers.hidden.units");
     skn_model_destroy(&model);
 }
 

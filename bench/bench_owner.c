@@ -17,6 +17,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "transport/socket/clock.h"
+
 #define SLICE_NS UINT64_C(10000000)
 #define PERIOD_NS UINT64_C(1000000)
 #define SECONDS_MAX 600.0
@@ -24,14 +26,6 @@
 #define STEPS 2000u
 #define REQUEST_ROUNDS 20u
 #define SLICES_MAX 60000u
-
-static uint64_t
-clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Work that the compiler cannot leave out (xorshift, Marsaglia 2003). */
 static uint64_t
@@ -49,10 +43,10 @@ static void
 spin(double seconds)
 {
     static uint32_t slice[SLICES_MAX];
-    uint64_t begin_ns = clock_ns(), now_ns, rounds = 0,
+    uint64_t begin_ns = skn_monotonic_ns(), now_ns, rounds = 0,
              seed = 88172645463325252;
     uint64_t end_ns = begin_ns + (uint64_t)(seconds * 1e9);
-    while ((now_ns = clock_ns()) < end_ns) {
+    while ((now_ns = skn_monotonic_ns()) < end_ns) {
         uint64_t at = (now_ns - begin_ns) / SLICE_NS;
         seed = work(seed);
         rounds++;
@@ -84,7 +78,8 @@ requests(double seconds)
 {
     size_t count = (size_t)(seconds * 1e9 / (double)PERIOD_NS);
     double *late_us = calloc(count + 1, sizeof(*late_us));
-    uint64_t seed = 88172645463325252, begin_ns = clock_ns() + PERIOD_NS;
+    uint64_t seed = 88172645463325252,
+             begin_ns = skn_monotonic_ns() + PERIOD_NS;
     if (!late_us)
         return 1;
     for (size_t k = 0; k < count; k++) {
@@ -96,7 +91,7 @@ requests(double seconds)
             continue;
         for (unsigned round = 0; round < REQUEST_ROUNDS; round++)
             seed = work(seed);
-        late_us[k] = (double)(clock_ns() - due_ns) * 1e-3;
+        late_us[k] = (double)(skn_monotonic_ns() - due_ns) * 1e-3;
     }
     qsort(late_us, count, sizeof(*late_us), compare);
     (void)printf("{\"owner\":\"requests\",\"count\":%zu,\"odd\":%d,\"p50\":%.1f"

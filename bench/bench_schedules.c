@@ -42,10 +42,10 @@ gate_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     gate_t *gate = state;
     (void)error;
-    gate->window = option_u32(actor, "window");
-    gate->micros = option_u32(actor, "micros");
-    gate->steps = option_u32(actor, "steps");
-    gate->stages = option_u32(actor, "stages");
+    gate->window = skn_option_u32(actor, "window");
+    gate->micros = skn_option_u32(actor, "micros");
+    gate->steps = skn_option_u32(actor, "steps");
+    gate->stages = skn_option_u32(actor, "stages");
     gate->counts_weights = skn_actor_option_bool(actor, "counts_weights");
     return SKN_OK;
 }
@@ -74,7 +74,7 @@ gate_produce(skn_actor_t *actor, void *state, skn_error_t *error)
         return SKN_OK;
     }
     if (gate->issued == 0)
-        gate->begun_ns = clock_ns();
+        gate->begun_ns = skn_monotonic_ns();
     const pass_t pass = { .micro = gate->issued++,
                           .step = gate->step,
                           .begun_ns = gate->begun_ns };
@@ -155,7 +155,7 @@ static skn_status_t
 link_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     mail_link_t *link = state;
-    link->latency_ns = (uint64_t)option_u32(actor, "latency_us") * 1000;
+    link->latency_ns = (uint64_t)skn_option_u32(actor, "latency_us") * 1000;
     link->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (link->timer < 0)
         return skn_fail(error, SKN_UNAVAILABLE, "%s: no timer: %s",
@@ -169,7 +169,7 @@ static skn_status_t
 link_deliver(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     mail_link_t *link = state;
-    uint64_t rings, now_ns = clock_ns();
+    uint64_t rings, now_ns = skn_monotonic_ns();
     skn_status_t status = SKN_OK;
     struct itimerspec due = { 0 };
     ssize_t bytes = read(link->timer, &rings, sizeof(rings));
@@ -196,7 +196,7 @@ link_on_message(skn_actor_t *actor, void *state, const void *message,
         return skn_fail(error, SKN_INTERNAL, "%s holds more than %u messages",
                         skn_actor_name(actor), MAILS_MAX);
     link->mails[link->end++ % MAILS_MAX] =
-        (mail_t){ .due_ns = clock_ns() + link->latency_ns,
+        (mail_t){ .due_ns = skn_monotonic_ns() + link->latency_ns,
                   .message = skn_message_keep(message) };
     return link_deliver(actor, state, error);
 }

@@ -254,12 +254,6 @@ on_hidden_gradient(skn_actor_t *actor, void *state, const void *message,
 
 /* --- open and close ------------------------------------------------------ */
 
-static uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
-
 static skn_status_t
 open_flights(combiner_t *combiner, skn_error_t *error)
 {
@@ -293,21 +287,21 @@ combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
 {
     combiner_t *combiner = state;
     skn_status_t status =
-        skn_slicing_make(&combiner->slicing, option_u32(actor, "columns"),
-                         option_u32(actor, "slices"),
+        skn_slicing_make(&combiner->slicing, skn_option_u32(actor, "columns"),
+                         skn_option_u32(actor, "slices"),
                          skn_actor_option_text(actor, "slice_weights"),
                          skn_actor_name(actor), error);
     if (status != SKN_OK)
         return status;
     combiner->combining = (skn_combining_t){
         .name = skn_actor_name(actor),
-        .shard_first = option_u32(actor, "shard_first"),
-        .shards = option_u32(actor, "shards"),
-        .batch_rows = option_u32(actor, "batch_rows"),
+        .shard_first = skn_option_u32(actor, "shard_first"),
+        .shards = skn_option_u32(actor, "shards"),
+        .batch_rows = skn_option_u32(actor, "batch_rows"),
         .columns = skn_slicing_widest(&combiner->slicing),
-        .leaf_first = option_u32(actor, "leaf_first"),
-        .leaves = option_u32(actor, "leaf_count"),
-        .tree_leaves = option_u32(actor, "leaves"),
+        .leaf_first = skn_option_u32(actor, "leaf_first"),
+        .leaves = skn_option_u32(actor, "leaf_count"),
+        .tree_leaves = skn_option_u32(actor, "leaves"),
         .as_leaf = skn_actor_option_int(actor, "as_leaf"),
     };
     status = skn_combining_init(&combiner->combining, error);
@@ -315,7 +309,7 @@ combiner_open(skn_actor_t *actor, void *state, skn_error_t *error)
         return status;
     /* Batches that are issued and not applied are consecutive and fewer than
      * two windows: each has a place of its own. */
-    combiner->flight_count = 2 * option_u32(actor, "window");
+    combiner->flight_count = 2 * skn_option_u32(actor, "window");
     return open_flights(combiner, error);
 }
 

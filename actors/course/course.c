@@ -134,8 +134,9 @@ end_run(skn_actor_t *actor, course_t *course, skn_error_t *error)
                                  &text);
         skn_json_text_add(&text, "}");
         status = tell(actor, &text, error);
-    } else
+    } else {
         status = tell_done(actor, course, error);
+    }
     if (status == SKN_OK)
         status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
     skn_actor_finish(actor);

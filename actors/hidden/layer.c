@@ -283,8 +283,8 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
     skn_status_t status = SKN_OK;
     assert(flight->phase == SKN_FLIGHT_ABOVE);
     flight->phase = SKN_FLIGHT_BACK;
-    if (layer->landed <
-        layer->turns.updates) /* the first batch after the start or a resume */
+    /* This is the first batch after the start or a resume. */
+    if (layer->landed < layer->turns.updates)
         layer->landed = layer->turns.updates;
     while (status == SKN_OK &&
            (flight = flight_of(layer, layer->landed))->batch == layer->landed &&

@@ -534,12 +534,6 @@ on_halt(skn_actor_t *actor, void *state, const void *message,
 
 /* --- open and close -------------------------------- */
 
-static uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
-
 static skn_status_t
 open_sampler(skn_actor_t *actor, output_t *output, skn_error_t *error)
 {
@@ -596,19 +590,19 @@ read_options(const skn_actor_t *actor, output_t *output)
     head->half = strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0;
     head->late = head->loss == SKN_LOSS_IS_SOFTMAX &&
                  strcmp(skn_actor_option_text(actor, "merge"), "late") == 0;
-    head->hidden = option_u32(actor, "hidden");
-    head->row_first = option_u32(actor, "row_first");
-    head->row_count = option_u32(actor, "row_count");
+    head->hidden = skn_option_u32(actor, "hidden");
+    head->row_first = skn_option_u32(actor, "row_first");
+    head->row_count = skn_option_u32(actor, "row_count");
     head->block_rows =
         skn_block_rows((uint64_t)skn_actor_option_int(actor, "labels"));
-    head->batch_rows = option_u32(actor, "batch_rows");
-    head->merge.leaf_count = option_u32(actor, "leaves");
-    output->topk = option_u32(actor, "topk");
+    head->batch_rows = skn_option_u32(actor, "batch_rows");
+    head->merge.leaf_count = skn_option_u32(actor, "leaves");
+    output->topk = skn_option_u32(actor, "topk");
     output->clips = skn_actor_option_bool(actor, "clips");
     output->has_normalisers = skn_actor_option_bool(actor, "normalises") &&
                               head->loss == SKN_LOSS_IS_SOFTMAX;
     output->constant = skn_actor_option_bool(actor, "bias") ? 1.0f : 0.0f;
-    output->label_count = option_u32(actor, "labels");
+    output->label_count = skn_option_u32(actor, "labels");
     output->share.packed = skn_actor_option_bool(actor, "packed");
     skn_hidden_turns(&output->turns, actor);
     output->flight_count = (uint32_t)output->turns.flights + 1;
@@ -638,7 +632,7 @@ output_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         skn_actor_name(actor), head->row_first,
                         head->block_rows);
     skn_status_t status = skn_slicing_make(
-        &output->share.slicing, head->hidden, option_u32(actor, "slices"),
+        &output->share.slicing, head->hidden, skn_option_u32(actor, "slices"),
         skn_actor_option_text(actor, "slice_weights"), skn_actor_name(actor),
         error);
     if (status != SKN_OK)

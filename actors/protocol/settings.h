@@ -14,6 +14,13 @@
 #include "skein/actor.h"
 #include "skein/limits.h"
 
+/* The value of a whole number whose range is within 0..UINT32_MAX. */
+static inline uint32_t
+skn_option_u32(const skn_actor_t *actor, const char *name)
+{
+    return (uint32_t)skn_actor_option_int(actor, name);
+}
+
 /* An entry of a table of skn_option_t: SKN_OPTION_OF(name, fallback,
  * SKN_SETTING_<NAME>). `fallback` is the default as text; NULL: the option must
  * be set. */

@@ -3,13 +3,8 @@
 #include "actors/samplers/options.h"
 
 #include "actors/protocol/frequencies.h"
+#include "actors/protocol/settings.h"
 #include "kernels/draws.h"
-
-static uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
 
 skn_status_t
 skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
@@ -24,18 +19,18 @@ skn_sampler_options(const skn_actor_t *actor, const skn_kernels_t *kernels,
     *options = (skn_sampler_options_t){
         .kernels = kernels,
         .seed = skn_draw_key((uint64_t)skn_actor_option_int(actor, "seed"),
-                             SKN_DRAW_SAMPLE, option_u32(actor, "layer")),
+                             SKN_DRAW_SAMPLE, skn_option_u32(actor, "layer")),
         .labels = (uint64_t)skn_actor_option_int(actor, "labels"),
-        .row_first = option_u32(actor, "row_first"),
-        .row_count = option_u32(actor, "row_count"),
+        .row_first = skn_option_u32(actor, "row_first"),
+        .row_count = skn_option_u32(actor, "row_count"),
         .block_rows = block_rows,
-        .hidden = option_u32(actor, "hidden"),
-        .batch_rows = option_u32(actor, "batch_rows"),
+        .hidden = skn_option_u32(actor, "hidden"),
+        .batch_rows = skn_option_u32(actor, "batch_rows"),
         .draws = (uint64_t)skn_actor_option_int(actor, "rows"),
         .tail = (uint64_t)skn_actor_option_int(actor, "uniform_rows"),
         .weight_cap = skn_actor_option_real(actor, "weight_cap"),
-        .tables = option_u32(actor, "tables"),
-        .bits = option_u32(actor, "bits"),
+        .tables = skn_option_u32(actor, "tables"),
+        .bits = skn_option_u32(actor, "bits"),
     };
     return SKN_OK;
 }

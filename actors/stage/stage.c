@@ -27,11 +27,12 @@
 #include "actors/hidden/layer.h"
 #include "actors/protocol/block.h"
 #include "actors/protocol/kinds.h"
+#include "actors/protocol/settings.h"
 #include "actors/protocol/slicing.h"
 #include "actors/protocol/workspace.h"
 #include "actors/stage/decoder_layer.h"
 
-/* What one batch in flight keeps. */
+/* The arrays that the stage keeps of one batch in flight. */
 typedef struct stage_kept {
     float *memory; /* of its layers or, if they are recomputed, of their x; in
                     * the last stage, then of the norm behind the last layer */
@@ -320,30 +321,24 @@ static const skn_layer_work_t work = {
     .gradient = stage_gradient,
 };
 
-static uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
-
 static skn_status_t
 open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
 {
     const skn_decoder_shape_t shape = {
-        .layers = option_u32(actor, "decoder_layers"),
-        .width = option_u32(actor, "width"),
-        .heads = option_u32(actor, "heads"),
-        .inner = option_u32(actor, "inner"),
-        .context = option_u32(actor, "context"),
+        .layers = skn_option_u32(actor, "decoder_layers"),
+        .width = skn_option_u32(actor, "width"),
+        .heads = skn_option_u32(actor, "heads"),
+        .inner = skn_option_u32(actor, "inner"),
+        .context = skn_option_u32(actor, "context"),
         .epsilon = (float)skn_actor_option_real(actor, "norm_epsilon"),
         .rope_base = (float)skn_actor_option_real(actor, "rope_base"),
     };
     if (skn_decoder_check(&shape, error) != SKN_OK)
         return error->status;
-    if (option_u32(actor, "window") > 1)
+    if (skn_option_u32(actor, "window") > 1)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "%s: a stage has a window of one step, not %u",
-                        skn_actor_name(actor), option_u32(actor, "window"));
+                        skn_actor_name(actor), skn_option_u32(actor, "window"));
     const skn_kernels_t *kernels = skn_kernels_pick(error);
     if (!kernels)
         return error->status;
@@ -355,12 +350,12 @@ open_shape(stage_t *stage, const skn_actor_t *actor, skn_error_t *error)
         strcmp(skn_actor_option_text(actor, "precision"), "bf16") == 0,
         stage->angles);
     stage->layer_rows = skn_decoder_layer_rows(&shape);
-    stage->layers = option_u32(actor, "stage_layers");
+    stage->layers = skn_option_u32(actor, "stage_layers");
     stage->is_last = skn_actor_option_bool(actor, "last");
     stage->recompute = skn_actor_option_bool(actor, "recompute");
     stage->below = (skn_slices_t){
         .name = skn_actor_name(actor),
-        .rows_max = option_u32(actor, "batch_rows"),
+        .rows_max = skn_option_u32(actor, "batch_rows"),
         .columns = shape.width,
         .stride = skn_stride_floats(shape.width + 1),
     };
@@ -418,7 +413,7 @@ stage_open(skn_actor_t *actor, void *state, skn_error_t *error)
     if (!stage->recompute)
         stage->layer.pieces = stage->layers * stage->parts + stage->is_last;
     status = skn_slicing_make(&stage->slicing, shape->width,
-                              option_u32(actor, "slices"),
+                              skn_option_u32(actor, "slices"),
                               skn_actor_option_text(actor, "slice_weights"),
                               skn_actor_name(actor), error);
     return status == SKN_OK ? open_memory(stage, error) : status;

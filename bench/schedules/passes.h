@@ -5,16 +5,18 @@
 #define BENCH_SCHEDULES_PASSES_H
 
 #include <stdint.h>
-#include <time.h>
 
+#include "actors/protocol/settings.h"
 #include "skein/actor.h"
+#include "transport/socket/clock.h"
 
 #define STAGES_MAX 16u
 #define MICROS_MAX 256u
 #define STEPS_MAX 256u
 #define VALUES_MAX (1u << 24)
 
-/* What the actors write for main, each into places of its own. */
+/* The results that the actors leave for main: each stage writes only its own
+ * entries. */
 typedef struct results {
     double step_ms[STEPS_MAX];
     uint32_t steps, stages;
@@ -38,19 +40,5 @@ extern const skn_schema_t pass_schema, gradient_schema, applied_schema;
 
 /* stage.c */
 extern const skn_kind_t bench_stage;
-
-static inline uint64_t
-clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static inline uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
 
 #endif

@@ -29,13 +29,13 @@ typedef struct stage {
     job_t *order;                         /* [order_count]; NULL: by messages */
     uint32_t order_count;
     trunk_t trunk;
-    /* Of the step: */
+    /* State of the current step. */
     uint64_t step, begun_ns;
     uint32_t next_job, backward, applied, held;
     uint32_t piece;                         /* of the next W */
     const pass_t *input[MICROS_MAX];        /* arrived, F not done */
     const gradient_t *gradient[MICROS_MAX]; /* arrived, B not done */
-    /* Of the run: */
+    /* Sums over the whole run. */
     uint64_t spent_ns[3], times[3];
 } stage_t;
 
@@ -74,13 +74,13 @@ static void
 work_on(stage_t *stage, work_t work, uint32_t micro, uint32_t first,
         uint32_t end)
 {
-    uint64_t begun_ns = clock_ns();
+    uint64_t begun_ns = skn_monotonic_ns();
     if (stage->trunk.layers > 0)
         trunk_work(&stage->trunk, work, micro % stage->cap, first, end);
     else
         wait_for(stage, work, micro, (double)(end - first) / stage->pieces,
                  begun_ns);
-    stage->spent_ns[work] += clock_ns() - begun_ns;
+    stage->spent_ns[work] += skn_monotonic_ns() - begun_ns;
     stage->times[work] += end == stage->pieces;
 }
 
@@ -96,6 +96,16 @@ take_values(const stage_t *stage, const pass_t *pass)
         for (size_t k = 0; k < trunk->values; k++)
             trunk->x[k] =
                 (float)((k + pass->micro) * 7919 % 2001) * 1e-3f - 1.0f;
+}
+
+/* Does all of F or B on the values of a message, and gives it back. */
+static void
+use_message(stage_t *stage, const pass_t **message, work_t work, uint32_t micro)
+{
+    take_values(stage, *message);
+    work_on(stage, work, micro, 0, stage->pieces);
+    skn_message_drop(*message);
+    *message = NULL;
 }
 
 static skn_status_t
@@ -130,10 +140,7 @@ do_forward(skn_actor_t *actor, stage_t *stage, uint32_t micro,
                         "%s would hold more than %u micro-batches",
                         skn_actor_name(actor), stage->cap);
     *held_max = stage->held > *held_max ? stage->held : *held_max;
-    take_values(stage, stage->input[micro]);
-    work_on(stage, F, micro, 0, stage->pieces);
-    skn_message_drop(stage->input[micro]);
-    stage->input[micro] = NULL;
+    use_message(stage, &stage->input[micro], F, micro);
     return pass_on(actor, stage, &pass_schema, micro, error);
 }
 
@@ -143,7 +150,7 @@ end_micro(skn_actor_t *actor, stage_t *stage, skn_error_t *error)
 {
     results_t *results = skn_actor_host(actor);
     const applied_t applied = { .stage = stage->number,
-                                .ended_ns = clock_ns() };
+                                .ended_ns = skn_monotonic_ns() };
     stage->held--;
     if (++stage->applied == stage->micros) {
         stage->applied = stage->backward = stage->next_job = 0;
@@ -162,21 +169,15 @@ do_job(skn_actor_t *actor, stage_t *stage, job_t job, skn_error_t *error)
     if (job.work == F)
         return do_forward(actor, stage, job.micro, error);
     if (job.work != W) {
-        take_values(stage, stage->gradient[job.micro]);
-        work_on(stage, B, job.micro, 0, stage->pieces);
-        skn_message_drop(stage->gradient[job.micro]);
-        stage->gradient[job.micro] = NULL;
+        use_message(stage, &stage->gradient[job.micro], B, job.micro);
         stage->backward++;
     }
-    if (job.work == A)
+    if (job.work != B)
         work_on(stage, W, job.micro, 0, stage->pieces);
     if (job.work != W)
         status = pass_on(actor, stage, &gradient_schema, job.micro, error);
-    if (job.work == B || status != SKN_OK)
-        return status;
-    if (job.work == W)
-        work_on(stage, W, job.micro, 0, stage->pieces);
-    return end_micro(actor, stage, error);
+    return job.work == B || status != SKN_OK ? status
+                                             : end_micro(actor, stage, error);
 }
 
 /* The next piece of the W that are owed, of which there are some. */
@@ -305,16 +306,18 @@ stage_open(skn_actor_t *actor, void *state, skn_error_t *error)
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     stage->number = skn_actor_index(actor);
     stage->stages = skn_actor_peers(actor);
-    stage->micros = option_u32(actor, "micros");
-    stage->cap = option_u32(actor, "cap");
-    stage->seed = option_u32(actor, "seed");
-    stage->pieces = option_u32(actor, "pieces");
+    stage->micros = skn_option_u32(actor, "micros");
+    stage->cap = skn_option_u32(actor, "cap");
+    stage->seed = skn_option_u32(actor, "seed");
+    stage->pieces = skn_option_u32(actor, "pieces");
     for (int k = 0; k < 3; k++)
         stage->mean_us[k] = skn_actor_option_real(actor, means[k]);
     stage->jitter = skn_actor_option_real(actor, "jitter");
     stage->slow_factor = skn_actor_option_real(actor, "slow_factor");
-    stage->slow_from_ns = (uint64_t)option_u32(actor, "slow_from_us") * 1000;
-    stage->slow_until_ns = (uint64_t)option_u32(actor, "slow_until_us") * 1000;
+    stage->slow_from_ns =
+        (uint64_t)skn_option_u32(actor, "slow_from_us") * 1000;
+    stage->slow_until_ns =
+        (uint64_t)skn_option_u32(actor, "slow_until_us") * 1000;
     if (stage->number >= STAGES_MAX)
         return skn_fail(error, SKN_BAD_CONFIG, "%s is one of more than %u",
                         skn_actor_name(actor), STAGES_MAX);

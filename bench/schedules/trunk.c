@@ -5,13 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/protocol/settings.h"
 #include "actors/protocol/workspace.h"
-
-static uint32_t
-option_u32(const skn_actor_t *actor, const char *name)
-{
-    return (uint32_t)skn_actor_option_int(actor, name);
-}
 
 /* Weights and angles of the usual size. */
 skn_status_t
@@ -19,11 +14,11 @@ trunk_open(trunk_t *trunk, const skn_actor_t *actor, uint32_t slots,
            skn_error_t *error)
 {
     const skn_decoder_shape_t shape = {
-        .layers = option_u32(actor, "layers"),
-        .width = option_u32(actor, "width"),
-        .heads = option_u32(actor, "heads"),
-        .inner = option_u32(actor, "inner"),
-        .context = option_u32(actor, "context"),
+        .layers = skn_option_u32(actor, "layers"),
+        .width = skn_option_u32(actor, "width"),
+        .heads = skn_option_u32(actor, "heads"),
+        .inner = skn_option_u32(actor, "inner"),
+        .context = skn_option_u32(actor, "context"),
         .epsilon = 1e-5f,
         .rope_base = 1e4f,
     };
@@ -33,7 +28,7 @@ trunk_open(trunk_t *trunk, const skn_actor_t *actor, uint32_t slots,
     if (!kernels || skn_decoder_check(&shape, error) != SKN_OK)
         return error->status;
     trunk->layers = shape.layers;
-    trunk->sequences = option_u32(actor, "sequences");
+    trunk->sequences = skn_option_u32(actor, "sequences");
     trunk->tokens = trunk->sequences * shape.context;
     trunk->values = trunk->tokens * shape.width;
     trunk->weights = (size_t)skn_decoder_layer_rows(&shape) * shape.width;

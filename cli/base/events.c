@@ -455,7 +455,7 @@ print_start(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
         cli_auto_report_print(json_object_get(event, "auto"), stdout);
 }
 
-/* What the progress of the run is counted in. */
+/* The unit in which the progress of the run is counted. */
 static const char *
 unit_of(const json_t *event)
 {

@@ -43,8 +43,9 @@ typedef struct skn_pipeline {
 void skn_pipeline_forecast(const skn_plan_t *plan, uint32_t alone,
                            skn_pipeline_t *pipeline);
 
-/* What the core of each stage computes beside its stages, in units of one
- * layer's work: beside[model.stages]. The stages may not be dealt yet. */
+/* Fills beside[model.stages] with the work that the core of each stage does
+ * besides its stages, in units of one layer's work. The stages need not have
+ * been dealt. */
 void skn_pipeline_beside(const skn_plan_t *plan, double *beside);
 
 #endif

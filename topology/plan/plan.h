@@ -115,7 +115,8 @@ typedef struct skn_plan_texts {
 skn_status_t skn_plan_texts_open(skn_plan_texts_t *texts,
                                  const skn_model_t *model, skn_error_t *error);
 void skn_plan_texts_close(skn_plan_texts_t *texts);
-/* What to make smaller so that a run needs less memory, in words. */
+/* A clause for a hint that says how a run needs less memory: "use fewer ...".
+ */
 const char *skn_plan_smaller(const skn_plan_t *plan);
 /* Returns the folder of offloaded moments in a run whose folder is `run_path`,
  * or NULL if it has none. */

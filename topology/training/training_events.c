@@ -155,9 +155,9 @@ skn_training_send_resume(skn_training_t *training,
     skn_json_text_add(&event, "{\"event\":\"resume\"");
     add_text(&event, "path", network->path);
     skn_json_text_add(&event, ",\"batch\":%" PRIu64, resume->batch);
+    /* A finished run is not planned, and its plan has 0. */
     if (skn_model_is_decoder(network->run.model) &&
-        network->run.plan.accumulate >
-            0) /* 0: it is finished, and not planned */
+        network->run.plan.accumulate > 0)
         skn_json_text_add(&event, ",\"step\":%" PRIu64,
                           resume->batch / network->run.plan.accumulate);
     skn_json_text_add(&event, "}");

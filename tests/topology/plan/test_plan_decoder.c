@@ -123,7 +123,7 @@ Test(plan_decoder, inner_is_never_more_than_a_layer_may_have)
     skn_model_run_close(&run);
 }
 
-/* What a run trained. */
+/* Trains, and gives the hash of the weights that the run ended with. */
 static void
 sha256_of(const char *const *words, size_t count, char sha256[65])
 {

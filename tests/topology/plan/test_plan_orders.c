@@ -35,7 +35,8 @@ void __real_skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
 void __wrap_skn_inbox_wait(skn_inbox_t *const *inboxes, size_t count,
                            const struct pollfd *other, int timeout_ms);
 
-/* What waits in front of an inbox; its thread's. */
+/* The parcels that wait in front of an inbox. Only the thread of its actor uses
+ * them. */
 typedef struct queue {
     const skn_inbox_t *inbox; /* NULL: free */
     oracle_random_t random;

@@ -434,10 +434,13 @@ def check_verbs(report, folder):
     for number, code in ((signal.SIGHUP, 69), (signal.SIGINT, 130)):
         path = folder / f"torture{code}"
         run = Run(folder, "torture", "m.yaml", "--kills", "1", "-o",
-                  f"checkpoint.path={path}")
+                  f"checkpoint.path={path}", "-o",
+                  "checkpoint.every_batches=2000")
         expect("torture has not begun")
-        while not (path / "undisturbed/run.json").exists():
+        # A run that has not begun to train has nothing to save.
+        while batch_of(path / "undisturbed") < 0:
             time.sleep(0.01)
+        before = batch_of(path / "undisturbed")
         if number == signal.SIGINT:
             os.kill(worker_of(run), signal.SIGSTOP)  # the undisturbed run
             run.interrupt_twice("press Ctrl-C again to quit without saving")
@@ -447,7 +450,7 @@ def check_verbs(report, folder):
                   run, code, "error")
         if code == 69:
             report.check("  and what it compares with is saved",
-                         batch_of(path / "undisturbed") >= 0, run.said())
+                         batch_of(path / "undisturbed") > before, run.said())
 
 
 # --- going on ----------------------------------------------------------------

@@ -117,7 +117,7 @@ skn_option_u32(const skn_actor_t *actor, const char *name)
         "or sgd, which round at random, or `updates: copy`, which keeps f32 "  \
         "masters"
 #define SKN_SETTING_HUGE_PAGES                                                 \
-    BOOL, 0, 0, NULL, "ask for 2 MiB pages for the large dense arrays"
+    BOOL, 0, 0, NULL, "ask for 2 MiB pages for the weights"
 
 /* --- sampler -------------------------------------------------------------- */
 

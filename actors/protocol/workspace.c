@@ -3,6 +3,7 @@
 #include "actors/protocol/workspace.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define ALIGN_BYTES 64u
 
@@ -10,12 +11,20 @@ float *
 skn_floats_new(size_t count, skn_error_t *error)
 {
     size_t bytes = (count * sizeof(float) / ALIGN_BYTES + 1) * ALIGN_BYTES;
-    float *floats = count <= SIZE_MAX / sizeof(float) - ALIGN_BYTES
-                        ? aligned_alloc(ALIGN_BYTES, bytes)
-                        : NULL;
-    if (!floats)
+    /* A hypervisor may make each miss of the translation cache dear: there,
+     * layers took up to twice as long on small pages
+     * (bench/results/dense.md). */
+    size_t huge = bytes / SKN_HUGE_PAGE_BYTES * SKN_HUGE_PAGE_BYTES;
+    void *floats = NULL;
+    if (count > SIZE_MAX / sizeof(float) - ALIGN_BYTES ||
+        posix_memalign(&floats, huge ? SKN_HUGE_PAGE_BYTES : ALIGN_BYTES,
+                       bytes)) {
         skn_fail(error, SKN_NO_MEMORY, "no memory for %zu floats of workspace",
                  count);
+        return NULL;
+    }
+    if (huge)
+        (void)madvise(floats, huge, MADV_HUGEPAGE); /* a hint: may fail */
     return floats;
 }
 

@@ -8,9 +8,11 @@
 
 #include "kernels/kernels.h"
 #include "skein/error.h"
+#include "transport/message/payload.h" /* SKN_HUGE_PAGE_BYTES */
 
 /* `count` floats at a multiple of 64 bytes, not cleared; free() frees them.
- * At least one, so that NULL always means: no memory. */
+ * At least one, so that NULL always means: no memory. From 2 MiB on they are
+ * on huge pages, if the system gives them. */
 float *skn_floats_new(size_t count, skn_error_t *error);
 
 /* `count` floats rounded up to whole cache lines: the distance between the rows

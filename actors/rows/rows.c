@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #include "actors/protocol/block.h"
+#include "actors/protocol/workspace.h"
 
-#define HUGE_BYTES ((size_t)2 << 20)
 #define PART_FLOATS 4
 
 static size_t
@@ -50,7 +50,7 @@ stride_bytes(skn_rows_kind_t kind, uint32_t width)
 size_t
 skn_rows_bytes(skn_rows_kind_t kind, uint64_t row_count, uint32_t width)
 {
-    return round_up(row_count * stride_bytes(kind, width), HUGE_BYTES);
+    return round_up(row_count * stride_bytes(kind, width), SKN_HUGE_PAGE_BYTES);
 }
 
 /* Bytes of a row whose moments are in a file: weights and a step. */
@@ -71,13 +71,15 @@ offload_stride_bytes(uint32_t width)
 size_t
 skn_rows_resident_bytes(uint64_t row_count, uint32_t width)
 {
-    return round_up(row_count * resident_stride_bytes(width), HUGE_BYTES);
+    return round_up(row_count * resident_stride_bytes(width),
+                    SKN_HUGE_PAGE_BYTES);
 }
 
 size_t
 skn_rows_offload_bytes(uint64_t row_count, uint32_t width)
 {
-    return round_up(row_count * offload_stride_bytes(width), HUGE_BYTES);
+    return round_up(row_count * offload_stride_bytes(width),
+                    SKN_HUGE_PAGE_BYTES);
 }
 
 static void
@@ -98,7 +100,7 @@ static skn_status_t
 map_rows(skn_rows_t *rows, size_t bytes, bool huge, skn_error_t *error)
 {
     /* One huge page more, so that the start can be moved onto a boundary. */
-    rows->map_bytes = bytes + HUGE_BYTES;
+    rows->map_bytes = bytes + SKN_HUGE_PAGE_BYTES;
     void *map = mmap(NULL, rows->map_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
@@ -106,8 +108,8 @@ map_rows(skn_rows_t *rows, size_t bytes, bool huge, skn_error_t *error)
                         "no memory for %u rows of %u weights (%zu MiB): %s",
                         rows->row_count, rows->width, rows->map_bytes >> 20,
                         strerror(errno));
-    size_t lead =
-        round_up((size_t)(uintptr_t)map, HUGE_BYTES) - (size_t)(uintptr_t)map;
+    size_t lead = round_up((size_t)(uintptr_t)map, SKN_HUGE_PAGE_BYTES) -
+                  (size_t)(uintptr_t)map;
     if (lead > 0)
         (void)munmap(map, lead);
     rows->at = (unsigned char *)map + lead;

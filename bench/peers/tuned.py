@@ -15,7 +15,7 @@ Debian's PyTorch as installed:
   MALLOC_...         glibc maps and unmaps each large tensor, and the kernel
                      clears its pages each time: where that is dear, it is five
                      sixths of the time of an exact softmax. Here the process
-                     keeps the memory that it had.
+                     keeps the memory that it had, and asks for huge pages.
 """
 import argparse
 import functools
@@ -29,7 +29,8 @@ CORETYPES = ("", "Haswell", "SkylakeX")     # "": OpenBLAS chooses
 # for AVX-512 win 2 where OpenBLAS misses them.
 GAIN = 1.3
 MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2 ** 31 - 1),
-          "MALLOC_TOP_PAD_": str(2 ** 28)}
+          "MALLOC_TOP_PAD_": str(2 ** 28),
+          "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # What else would choose kernels.
 FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE")
 MARK = "SKEIN_TUNED"    # in the environment: the settings, as JSON

@@ -38,7 +38,6 @@
  * 256 is the header, a struct and a short run; 66 classes end at 1.5 TiB. */
 #define CLASS_BYTES_MIN UINT64_C(256)
 #define CLASS_COUNT 66u
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 /* Payloads of more bytes return to their pool at once, because their memory is
  * worth more than the time that this takes. */
 #define SMALL_BYTES_MAX 1024u
@@ -83,17 +82,17 @@ class_of(size_t bytes)
 static void *
 map_huge(size_t bytes)
 {
-    assert(bytes % HUGE_PAGE_BYTES == 0);
-    size_t room_bytes = bytes + HUGE_PAGE_BYTES;
+    assert(bytes % SKN_HUGE_PAGE_BYTES == 0);
+    size_t room_bytes = bytes + SKN_HUGE_PAGE_BYTES;
     char *map = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
         return NULL;
-    size_t skip = (size_t)(-(uintptr_t)map & (HUGE_PAGE_BYTES - 1));
+    size_t skip = (size_t)(-(uintptr_t)map & (SKN_HUGE_PAGE_BYTES - 1));
     if (skip > 0)
         (void)munmap(map, skip);
-    if (skip < HUGE_PAGE_BYTES)
-        (void)munmap(map + skip + bytes, HUGE_PAGE_BYTES - skip);
+    if (skip < SKN_HUGE_PAGE_BYTES)
+        (void)munmap(map + skip + bytes, SKN_HUGE_PAGE_BYTES - skip);
     (void)madvise(map + skip, bytes, MADV_HUGEPAGE); /* a hint: may fail */
     return map + skip;
 }

@@ -27,8 +27,10 @@
  * pages while idle. glibc's trimming made messages of 1 MiB 2.2 times slower
  * (measured). */
 #define SKN_PAYLOAD_MAP_BYTES ((size_t)1 << 20)
+/* A huge page of x86-64, and of arm64 with pages of 4 KiB. */
+#define SKN_HUGE_PAGE_BYTES ((size_t)2 << 20)
 /* Blocks of this size or more are aligned to huge pages and request them. */
-#define SKN_PAYLOAD_HUGE_BYTES ((size_t)4 << 20)
+#define SKN_PAYLOAD_HUGE_BYTES (2 * SKN_HUGE_PAGE_BYTES)
 
 typedef struct skn_pool skn_pool_t;
 

@@ -17,6 +17,18 @@ Test(workspace, arrays_are_aligned_and_have_their_room)
     }
 }
 
+Test(workspace, large_arrays_begin_at_a_huge_page)
+{
+    const size_t page_bytes = (size_t)2 << 20;
+    for (size_t bytes = page_bytes; bytes < 4 * page_bytes; bytes += 300000) {
+        float *floats = skn_floats_new(bytes / sizeof(*floats), NULL);
+        cr_assert(floats);
+        cr_expect_eq((uintptr_t)floats % page_bytes, 0);
+        memset(floats, 1, bytes / sizeof(*floats) * sizeof(*floats));
+        free(floats);
+    }
+}
+
 Test(workspace, an_array_that_cannot_be_is_a_sentence)
 {
     static const size_t counts[] = { SIZE_MAX, SIZE_MAX / 4, SIZE_MAX / 4 - 64,

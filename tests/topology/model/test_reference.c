@@ -46,7 +46,7 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
     expect_line(text, "| `test` | path |  | empty | test points, for "
                       "evaluation only (for a decoder: text); empty: none |");
     expect_line(text, "| `huge_pages` | truth | `true`, `false` | `true` | ask "
-                      "for 2 MiB pages for the large dense arrays |");
+                      "for 2 MiB pages for the weights |");
     expect_line(text, "| `epsilon` | number | 1e-30 to 1 | `1e-8` | adam, "
                       "adagrad: added to the root of the second moment |");
     expect_line(

@@ -13,7 +13,9 @@
 typedef struct skn_accumulator {
     const skn_kernels_t *kernels;
     uint32_t row_count, width;
-    float *sum;        /* [row_count][width]; valid where touched */
+    float *own;        /* [row_count][width] sums; valid where touched */
+    const float *sums; /* own, or the gradients that stay */
+    float *scaled;     /* [width] */
     uint64_t *touched; /* a bit a row */
     uint32_t touched_count;
 } skn_accumulator_t;
@@ -26,19 +28,24 @@ skn_status_t skn_accumulator_open(skn_accumulator_t *accumulator,
                                   skn_error_t *error);
 void skn_accumulator_close(skn_accumulator_t *accumulator);
 
-/* Adds the gradient [width] of `row`, which is below row_count. */
-void skn_accumulator_add(skn_accumulator_t *accumulator, uint32_t row,
-                         const float *gradient);
+/* Adds the gradients [count][width] of the rows `unit`, each once and below
+ * row_count. `stays`: they are not freed before the step is done; if they are
+ * those of all rows in order, and the step's first, they are not copied. */
+void skn_accumulator_add(skn_accumulator_t *accumulator, const uint32_t *unit,
+                         size_t count, const float *gradients, bool stays);
 /* Gives every row without a sum one of zeros. */
 void skn_accumulator_touch_all(skn_accumulator_t *accumulator);
 /* The first row from `row` on that has a sum; row_count: none. */
 uint32_t skn_accumulator_next(const skn_accumulator_t *accumulator,
                               uint32_t row);
-static inline float *
+static inline const float *
 skn_accumulator_sum(const skn_accumulator_t *accumulator, uint32_t row)
 {
-    return accumulator->sum + (size_t)row * accumulator->width;
+    return accumulator->sums + (size_t)row * accumulator->width;
 }
+/* The sum of a row times `factor`, until the next call. */
+const float *skn_accumulator_scaled(const skn_accumulator_t *accumulator,
+                                    uint32_t row, float factor);
 /* The step is done: no row has a sum. */
 void skn_accumulator_clear(skn_accumulator_t *accumulator);
 

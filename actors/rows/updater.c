@@ -188,11 +188,9 @@ step_sums(updater_t *updater, float factor, skn_lease_t *lease)
     size_t k = 0;
     for (uint32_t row = skn_accumulator_next(accumulator, 0);
          row < accumulator->row_count;
-         row = skn_accumulator_next(accumulator, row + 1)) {
-        float *sum = skn_accumulator_sum(accumulator, row);
-        updater->optimizer.kernels->scale(sum, factor, accumulator->width);
-        step_row(updater, row, sum, lease, k++);
-    }
+         row = skn_accumulator_next(accumulator, row + 1))
+        step_row(updater, row, skn_accumulator_scaled(accumulator, row, factor),
+                 lease, k++);
     skn_accumulator_clear(accumulator);
 }
 
@@ -216,7 +214,7 @@ make_step(skn_actor_t *actor, updater_t *updater,
           const skn_gradient_t *gradient, float factor, skn_error_t *error)
 {
     uint64_t batch = gradient->batch;
-    bool has_sums = updater->accumulator.sum != NULL;
+    bool has_sums = updater->accumulator.own != NULL;
     if (factor == 0)
         skn_accumulator_clear(&updater->accumulator);
     skn_lease_t *lease = lease_new(actor, updater, batch + 1,
@@ -307,11 +305,10 @@ on_gradient(skn_actor_t *actor, void *state, const void *message,
         check_gradient(actor, updater, gradient, ends_step, error);
     if (status != SKN_OK)
         return status;
-    if (!accumulator->sum)
+    if (!accumulator->own)
         return make_step(actor, updater, gradient, 1, error);
-    for (size_t k = 0; k < gradient->unit.count; k++)
-        skn_accumulator_add(accumulator, gradient->unit.at[k],
-                            gradient->value.at + k * accumulator->width);
+    skn_accumulator_add(accumulator, gradient->unit.at, gradient->unit.count,
+                        gradient->value.at, ends_step);
     if (!ends_step)
         return send_applied(actor, updater, gradient, error);
     if (updater->every_row)

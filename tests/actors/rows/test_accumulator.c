@@ -48,7 +48,7 @@ Test(accumulator, rows_have_the_sum_of_what_was_added_since_the_last_step)
                     gradient[c] = (float)(oracle_next(&random) % 64) - 32;
                     sum[row][c] += (double)gradient[c];
                 }
-                skn_accumulator_add(&accumulator, row, gradient);
+                skn_accumulator_add(&accumulator, &row, 1, gradient, k == 59);
                 touched[row] = true;
             }
             expect_sums(&accumulator, sum, touched);
@@ -62,4 +62,39 @@ Test(accumulator, rows_have_the_sum_of_what_was_added_since_the_last_step)
         }
         skn_accumulator_close(&accumulator);
     }
+}
+
+Test(accumulator, a_first_batch_of_all_rows_that_stays_is_read_in_place)
+{
+    static const uint32_t units[][2] = { { 0, 1 }, { 1, 0 } };
+    const float gradients[2][WIDTH] = { { 1, 2, 3, 4, 5 }, { 6, 7, 8, 9, 10 } };
+    const struct {
+        const uint32_t *unit;
+        size_t count;
+        bool stays, in_place;
+    } cases[] = { { units[0], 2, true, true },
+                  { units[0], 2, false, false },
+                  { units[1], 2, true, false },
+                  { units[0], 1, true, false } };
+    skn_accumulator_t accumulator = { 0 };
+    cr_assert_eq(
+        skn_accumulator_open(&accumulator, skn_kernels_best(), 2, WIDTH, NULL),
+        SKN_OK);
+    for (size_t n = 0; n < sizeof(cases) / sizeof(*cases); n++) {
+        skn_accumulator_add(&accumulator, cases[n].unit, cases[n].count,
+                            gradients[0], cases[n].stays);
+        cr_expect_eq(accumulator.touched_count, cases[n].count);
+        cr_expect_eq(skn_accumulator_sum(&accumulator, 0) == gradients[0],
+                     cases[n].in_place);
+        for (size_t k = 0; k < cases[n].count; k++) {
+            const float *half =
+                skn_accumulator_scaled(&accumulator, cases[n].unit[k], .5f);
+            for (uint32_t c = 0; c < WIDTH; c++)
+                cr_expect_eq(half[c], .5f * gradients[k][c]);
+        }
+        cr_expect_eq(gradients[1][0], 6);
+        skn_accumulator_clear(&accumulator);
+        cr_expect_eq(skn_accumulator_next(&accumulator, 0), 2);
+    }
+    skn_accumulator_close(&accumulator);
 }

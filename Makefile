@@ -120,7 +120,8 @@ nightly: deps ## everything that takes long: fuzzing, sanitizers, repetitions
 	@.ci/nightly
 
 ##@ Install
-install: build ## install below PREFIX (default /usr/local; DESTDIR too)
+install: ## install below PREFIX (default /usr/local; DESTDIR too)
+	@$(MAKE) --no-print-directory build ONLY=product
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what was built

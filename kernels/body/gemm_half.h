@@ -317,6 +317,15 @@ half_fetch(const uint32_t *next, size_t a_stride, size_t pairs, size_t column,
             __builtin_prefetch(next + r * a_stride + p, 0, 2);
 }
 
+/* Prefetches the sums of the next tile, which may be in memory. */
+VF_WORD void
+half_expect(const float *next, size_t c_stride, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t column = 0; column < HALF_COLUMNS; column += 16)
+            __builtin_prefetch(next + r * c_stride + column, 1);
+}
+
 /* Groups of HALF_SQUARE rows whose sums are computed side by side. */
 #define HALF_GROUPS ((size_t)2)
 
@@ -386,6 +395,7 @@ half_block(const uint32_t *a, size_t a_stride, bool far, const uint32_t *b,
                 half_fetch(a + (i + HALF_ROWS) * a_stride, a_stride, pairs, j,
                            columns);
             size_t wide = least(columns - j, HALF_COLUMNS);
+            half_expect(c + i * c_stride + j + HALF_COLUMNS, c_stride, high);
             half_tile(a + i * a_stride, a_stride, b + j * pairs, pairs,
                       c + i * c_stride + j, c_stride, high, wide, more);
         }

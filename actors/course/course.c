@@ -337,7 +337,7 @@ judge(course_t *course)
     if (!course->has_validation ||
         (course->progress.batch_tokens > 0 && course->patience == 0))
         return;
-    if (course->validation.p1 > progress->best_p1) {
+    if (skn_progress_is_better(progress, course->validation.p1)) {
         progress->best_p1 = course->validation.p1;
         progress->best_epoch = progress->epoch;
         progress->best_batch = progress->batch;
@@ -718,7 +718,8 @@ static const skn_option_t options[] = {
       "number of output shards, each of which sends a result for each batch" },
     { "nodes", SKN_OPTION_INT, "1", 1, SKN_SHARD_MAX, NULL,
       "number of nodes; with several, `done` reports the bytes sent" },
-    SKN_OPTION_OF("max_batches", "0", SKN_SETTING_MAX_BATCHES),
+    { "max_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
+      "stop after this many batches; 0: no limit" },
     SKN_OPTION_OF("every_batches", "0", SKN_SETTING_EVERY_BATCHES),
     SKN_OPTION_OF("every_epochs", "0", SKN_SETTING_EVERY_EPOCHS),
     SKN_OPTION_OF("evaluate_every", "1", SKN_SETTING_EVALUATE_EVERY),

@@ -245,7 +245,8 @@ warn_overflows(skn_actor_t *actor, evaluator_t *evaluator)
         "count as wrong",
         (unsigned long long)evaluator->overflows);
     skn_actor_warn(actor, text,
-                   "scale the values, or train with data.normalize: l2");
+                   "lower train.optimizer.rate; for points with great values, "
+                   "train with data.normalize: l2");
     evaluator->overflows = 0;
 }
 

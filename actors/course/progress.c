@@ -236,6 +236,15 @@ skn_progress_read(const char *json, skn_progress_t *progress,
 }
 
 bool
+skn_progress_is_better(const skn_progress_t *progress, double p1)
+{
+    if (progress->batch_tokens == 0)
+        return p1 > progress->best_p1;
+    return progress->best_nats < 0 ||
+           progress->validation_nats < progress->best_nats;
+}
+
+bool
 skn_progress_is_best(const skn_progress_t *progress)
 {
     return progress->best_epoch > 0 && progress->best_batch == progress->batch;

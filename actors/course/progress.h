@@ -91,6 +91,9 @@ skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
 skn_status_t skn_progress_load(skn_checkpoint_t *checkpoint,
                                skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
+/* True if the validation that was just read, with this P@1, is better than all
+ * before: by P@1, or by nats where the data are a text. */
+bool skn_progress_is_better(const skn_progress_t *progress, double p1);
 /* True if the best model is that of the current batch; and if its hash is not
  * known yet. */
 bool skn_progress_is_best(const skn_progress_t *progress);

@@ -6,6 +6,9 @@
 #include "topology/model/model_rules.h"
 #include "topology/model/model_tables.h"
 
+/* A smaller one would scale gradients to what floats do not tell from 0. */
+#define CLIP_NORM_MIN 1e-6
+
 /* Keys of one kind of model. A decoder's `layers` is a number. */
 typedef struct owner {
     const char *section; /* its path */
@@ -126,7 +129,15 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
     const skn_node_t *train = skn_node_get(root, "train");
     const skn_decoder_shape_t shape = skn_model_shape(model);
     int64_t micro = model->train.micro_tokens;
+    double clip_norm = model->train.clip_norm;
     skn_error_t error = { 0 };
+    if (clip_norm > 0 && clip_norm < CLIP_NORM_MIN) {
+        (void)skn_problems_add(problems, skn_rules_mark(train, "clip_norm"),
+                               "'clip_norm' is %g: gradients of that norm are "
+                               "lost in the rounding of floats",
+                               clip_norm);
+        (void)skn_problems_hint(problems, "set 1, or 0 for no limit");
+    }
     if (skn_decoder_check(&shape, &error) != SKN_OK)
         (void)skn_problems_add(problems, skn_rules_mark(node, "width"), "%s",
                                error.text);

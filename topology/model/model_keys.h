@@ -77,7 +77,8 @@
       "where the parsed points are kept for the next run: beside the "         \
       "file, or in the user's cache where it cannot be written (auto); "       \
       "in an unnamed file in $TMPDIR or /tmp, for this run alone (none); "     \
-      "or in files whose names begin with this path (PATH-train.skc)")         \
+      "or in files whose names begin with this path (PATH-train.skc; of a "    \
+      "text .skt)")                                                            \
     O(skn_model_data_t, int64_t, memory_bytes, "memory", SIZE, "1GiB", 1,      \
       SKN_ENDLESS, NULL, "memory that building the cache may use")             \
     O(skn_model_data_t, int64_t, feature_count, "feature_count", INT, "0", 0,  \

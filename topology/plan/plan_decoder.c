@@ -29,17 +29,15 @@
 /* Evaluations may take this share of the time of a run. */
 #define EVALUATION_SHARE 0.05
 
-/* Averages over the sequences that an evaluation predicts. */
+/* Averages over all sequences: an evaluation on held-back text predicts them
+ * all. */
 static double
 bytes_per_token(const skn_model_t *model, const skn_sequences_t *sequences)
 {
-    int64_t context = model->data.context, rows = model->train.evaluate.rows;
     uint32_t count = sequences->count;
-    if (rows > 0 && rows / context < (int64_t)count)
-        count = (uint32_t)(rows / context);
     return count == 0 ? 0
                       : (double)skn_sequences_bytes(sequences, count) /
-                            ((double)count * (double)context);
+                            ((double)count * (double)model->data.context);
 }
 
 /* The statistics of `tokens`, whose sequences are split for validation. */

@@ -259,6 +259,23 @@ Test(progress, scores_are_those_of_the_metrics)
               scores.ndcg3 == 7 && scores.ndcg5 == 8);
 }
 
+Test(progress, the_best_has_the_highest_p1_or_the_lowest_nats_of_a_text)
+{
+    skn_progress_t progress;
+    skn_progress_init(&progress);
+    cr_expect(skn_progress_is_better(&progress, 0));
+    progress.best_p1 = .5;
+    cr_expect(!skn_progress_is_better(&progress, .5));
+    cr_expect(skn_progress_is_better(&progress, .6));
+    progress.batch_tokens = 4096;
+    progress.validation_nats = 3;
+    cr_expect(skn_progress_is_better(&progress, 0));
+    progress.best_nats = 3;
+    cr_expect(!skn_progress_is_better(&progress, .6));
+    progress.validation_nats = 2.9;
+    cr_expect(skn_progress_is_better(&progress, .4));
+}
+
 Test(progress, done_is_of_the_last_model_without_validation)
 {
     skn_progress_t progress = some_progress();

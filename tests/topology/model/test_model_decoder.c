@@ -87,6 +87,9 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
         { "layers: 2", "train: { batch_tokens: 100 }\n",
           "m.yaml:4:24: 'batch_tokens' is 100, which is not whole sequences of "
           "data.context, 256 tokens\n" },
+        { "layers: 2", "train: { clip_norm: 1e-300 }\n",
+          "m.yaml:4:21: 'clip_norm' is 1e-300: gradients of that norm are lost "
+          "in the rounding of floats; set 1, or 0 for no limit\n" },
         { "layers: 2", "train: { order: free }\n",
           "m.yaml:4:17: a decoder has 'order: fixed'\n" },
         { "layers: 2",

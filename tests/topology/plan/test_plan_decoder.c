@@ -332,3 +332,14 @@ Test(plan_decoder, text_that_is_held_back_is_evaluated_within_an_epoch)
     cr_expect_gt(number_in(event, "\"tokens_per_s\":"), 0);
     cr_expect_gt(number_in(event, "\"validation_nats\":"), 0);
 }
+
+/* train.evaluate.rows is of the test text alone. */
+Test(plan_decoder, bytes_of_a_token_are_those_of_all_that_is_held_back)
+{
+    static const char *const words[] = { "data.tokenizer=words",
+                                         "data.vocabulary=300",
+                                         "train.evaluate.rows=1" };
+    skn_plan_t all = plan_with(words, 2), few = plan_with(words, 3);
+    cr_expect_gt(all.data.bytes_per_token, 1);
+    cr_expect_eq(few.data.bytes_per_token, all.data.bytes_per_token);
+}

@@ -195,6 +195,20 @@ refuses 65 "a tokenizer of other words" "but the model has 257" \
     "$skein" generate other
 check_code 65 "which inspect finds, too" "$skein" inspect other
 
+sed 's/cat/cow/g' folder/a.txt >cows.txt
+for name in cats:folder/a.txt cows:cows.txt; do
+    "$skein" train m.yaml -o data.train="${name#*:}" -o train.steps=1 \
+        -o data.tokenizer=words -o checkpoint.path="${name%:*}" >/dev/null
+done
+check "inspect of a decoder of words" "$skein" inspect cats
+cp cows/tokenizer cats/
+refuses 65 "as many other words" "that of another run" "$skein" generate cats
+refuses 65 "which export refuses, too" "that of another run" \
+    "$skein" export cats out
+refuses 65 "and eval" "that of another run" \
+    "$skein" eval cats --data cows.txt
+check_code 65 "which inspect finds, too" "$skein" inspect cats
+
 # --- eval ---
 refuses 66 "eval without the run's text" "text.txt" "$skein" eval run
 mv away.txt text.txt

@@ -36,10 +36,9 @@ load_tokenizer(skn_generator_t *generator, skn_error_t *error)
             "copy it from the folder that the model was trained in");
     if (!generator->tokenizer)
         return error->status;
-    return skn_tokenizer_check_ids(
-        generator->tokenizer,
-        skn_checkpoint_path(generator->trained.checkpoint),
-        generator->network.ids, error);
+    return skn_trained_check_tokenizer(&generator->trained.place,
+                                       generator->tokenizer,
+                                       generator->network.ids, error);
 }
 
 static skn_status_t

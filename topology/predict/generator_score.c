@@ -110,9 +110,8 @@ check_same(const skn_generator_t *generator, const skn_tokens_t *tokens,
            const char *path, skn_error_t *error)
 {
     const char *config = skn_run_folder_config(generator->trained.place.run);
-    const char *line = strstr(config, SKN_RESUME_DATA);
-    if (!line || strtoull(line + strlen(SKN_RESUME_DATA), NULL, 16) ==
-                     skn_tokens_info(tokens)->content_hash)
+    if (skn_resume_is_same(config, SKN_RESUME_DATA,
+                           skn_tokens_info(tokens)->content_hash))
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_DATA,
                    "%.400s has changed since the run was started", path);

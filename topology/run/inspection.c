@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/tokens/tokenizer.h"
 #include "topology/run/inspection_internal.h"
 #include "topology/run/trained_missing.h"
 
@@ -281,8 +280,8 @@ show(skn_inspection_t *inspection)
     }
 }
 
-/* The tokenizer of a decoder has a hash of its own, and an id for each row of
- * the embedding. */
+/* The tokenizer of a decoder has a hash of its own, which run.json has too, and
+ * an id for each row of the embedding. */
 static void
 check_tokenizer(skn_inspection_t *inspection)
 {
@@ -295,10 +294,10 @@ check_tokenizer(skn_inspection_t *inspection)
         inspection->shown
             ? skn_checkpoint_find(inspection->shown, "embedding.weight")
             : NULL;
-    if (tokenizer && table)
-        (void)skn_tokenizer_check_ids(tokenizer,
-                                      skn_checkpoint_path(inspection->shown),
-                                      (uint32_t)table->rows, &why);
+    if (tokenizer)
+        (void)skn_trained_check_tokenizer(
+            &inspection->place, tokenizer,
+            table ? (uint32_t)table->rows : skn_tokenizer_ids(tokenizer), &why);
     if (why.text[0])
         warn_of_damage(inspection, SKN_TOKENIZER_NAME, &why);
     skn_tokenizer_destroy(&tokenizer);

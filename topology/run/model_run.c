@@ -4,6 +4,7 @@
 #include "topology/run/model_run.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -271,18 +272,23 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
                               : skn_run_id_draw(options->run_id, error);
 }
 
+/* The config that the run folder stores. */
 static char *
-model_text(const skn_model_t *model, uint64_t train_hash, skn_error_t *error)
+model_text(const skn_model_run_t *run, skn_error_t *error)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     skn_status_t status =
-        file ? skn_model_write(model, file, error)
+        file ? skn_model_write(&run->whole, file, error)
              : skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (file)
-        (void)fprintf(file, SKN_RESUME_DATA "%016llx\n",
-                      (unsigned long long)train_hash);
+        (void)fprintf(file, SKN_RESUME_DATA "%016" PRIx64 "\n",
+                      run->plan.data.train_hash);
+    if (file && run->texts.train)
+        (void)fprintf(
+            file, SKN_RESUME_TOKENIZER "%016" PRIx64 "\n",
+            skn_tokenizer_hash(skn_tokens_tokenizer(run->texts.train)));
     if (file && fclose(file) != 0 && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (status == SKN_OK)
@@ -486,9 +492,7 @@ wire(skn_model_run_t *run, const skn_model_run_options_t *options,
      skn_problems_t *problems, skn_error_t *error)
 {
     skn_status_t status = make_whole(run, options->run_path, error);
-    char *text = status == SKN_OK
-                     ? model_text(&run->whole, run->plan.data.train_hash, error)
-                     : NULL;
+    char *text = status == SKN_OK ? model_text(run, error) : NULL;
     if (!text)
         return error->status;
     const char *run_path =

@@ -348,13 +348,18 @@ skn_resume_from(const char *path, const skn_from_t *from, skn_resume_t *resume,
     return status;
 }
 
-/* Whether the run's data had this hash; true if its config does not say. */
+bool
+skn_resume_is_same(const char *config, const char *line, uint64_t hash)
+{
+    const char *at = strstr(config, line);
+    return !at || strtoull(at + strlen(line), NULL, 16) == hash;
+}
+
 static bool
 is_same_data(const skn_run_folder_t *run, uint64_t train_hash)
 {
-    const char *line = strstr(skn_run_folder_config(run), SKN_RESUME_DATA);
-    return !line ||
-           strtoull(line + strlen(SKN_RESUME_DATA), NULL, 16) == train_hash;
+    return skn_resume_is_same(skn_run_folder_config(run), SKN_RESUME_DATA,
+                              train_hash);
 }
 
 static skn_status_t

@@ -74,9 +74,13 @@ skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
  * several networks or a ranker are requested: SKN_BAD_CONFIG. */
 skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,
                                skn_error_t *error);
-/* The line of a stored config that identifies the content of its training file:
- * a comment for every reader but skn_resume_same_data. */
+/* Lines of a stored config that identify the content of its training file, and
+ * a decoder's tokenizer: comments for every reader but skn_resume_is_same. */
 #define SKN_RESUME_DATA "# xxh3 of data.train: "
+#define SKN_RESUME_TOKENIZER "# xxh3 of the tokenizer: "
+/* Whether `hash` is the one in that line of `config`; true if it has no such
+ * line, as the runs of older versions. */
+bool skn_resume_is_same(const char *config, const char *line, uint64_t hash);
 /* Refuses to continue from `resume` with other training points than the run in
  * `path` was begun with (skn_plan_data_t.train_hash). SKN_BAD_CONFIG. A run
  * that did not store this line may continue with any. */

@@ -8,6 +8,7 @@
 #include "formats/checkpoint/node_folders.h"
 #include "formats/checkpoint/run_labels.h"
 #include "formats/checkpoint/run_tokenizer.h"
+#include "formats/tokens/tokenizer.h"
 #include "topology/model/model.h"
 
 /* The model that a path names. { 0 } is closed. */
@@ -41,6 +42,11 @@ bool skn_trained_labels(const skn_trained_place_t *place,
 /* The same for the tokenizer of a decoder. */
 bool skn_trained_tokenizer(const skn_trained_place_t *place,
                            char path[SKN_RUN_TOKENIZER_PATH_BYTES]);
+/* Refuses a tokenizer that the model was not trained with: it has other words
+ * than run.json says, or not `ids` tokens. SKN_BAD_DATA. */
+skn_status_t skn_trained_check_tokenizer(const skn_trained_place_t *place,
+                                         const skn_tokenizer_t *tokenizer,
+                                         uint32_t ids, skn_error_t *error);
 /* Makes a model of the config in run.json. */
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                                skn_error_t *error);

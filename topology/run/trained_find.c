@@ -12,6 +12,7 @@
 #include "actors/course/progress.h"
 #include "formats/folder/folder.h"
 #include "formats/text/system_error.h"
+#include "topology/run/resume.h"
 #include "topology/run/run_config.h"
 #include "topology/config/shell_word.h"
 #include "topology/run/trained_missing.h"
@@ -337,6 +338,25 @@ skn_trained_tokenizer(const skn_trained_place_t *place,
         found = skn_run_tokenizer_find(place->nodes.path[k], path);
     return found ||
            skn_run_tokenizer_find(skn_run_folder_path(place->run), path);
+}
+
+skn_status_t
+skn_trained_check_tokenizer(const skn_trained_place_t *place,
+                            const skn_tokenizer_t *tokenizer, uint32_t ids,
+                            skn_error_t *error)
+{
+    const char *path = skn_run_folder_path(place->run);
+    skn_status_t status = skn_tokenizer_check_ids(tokenizer, path, ids, error);
+    if (status != SKN_OK ||
+        skn_resume_is_same(skn_run_folder_config(place->run),
+                           SKN_RESUME_TOKENIZER, skn_tokenizer_hash(tokenizer)))
+        return status;
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%.400s: its tokenizer is that of another run, with other "
+                   "words",
+                   path);
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "use the tokenizer that the model was trained with");
 }
 
 skn_status_t

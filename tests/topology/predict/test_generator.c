@@ -14,6 +14,7 @@
 #include "tests/support/faults.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
+#include "skein/inspection.h"
 #include "topology/host/host.h"
 #include "topology/predict/generator_internal.h"
 #include "topology/run/model_run.h"
@@ -227,6 +228,61 @@ Test(generator, words_are_those_of_the_training_without_its_text)
     cr_expect_null(skn_generator_open(run_path, NULL, &error));
     cr_expect_eq(error.status, SKN_NO_INPUT);
     cr_expect(strstr(error.text, "tokenizer"), "%s", error.text);
+}
+
+/* Writes `read` with its words in the opposite order. */
+static void
+write_reversed(const char *path, const skn_tokenizer_t *read)
+{
+    skn_error_t error = { 0 };
+    uint32_t count = skn_tokenizer_ids(read) - SKN_TOKEN_WORDS;
+    uint32_t *offset = calloc(count + 1, sizeof(*offset));
+    char *text = malloc(8000);
+    size_t bytes;
+    cr_assert(offset && text && count > 1);
+    for (uint32_t k = 0; k < count; k++) {
+        const char *word =
+            skn_tokenizer_text(read, SKN_TOKEN_WORDS + count - 1 - k, &bytes);
+        memcpy(text + offset[k], word, bytes);
+        offset[k + 1] = offset[k] + (uint32_t)bytes;
+    }
+    skn_tokenizer_t *other = skn_tokenizer_new(path, SKN_TOKENIZER_WORDS, text,
+                                               offset, count, &error);
+    cr_assert(other, "%s", error.text);
+    char *form = skn_tokenizer_write(other, &bytes);
+    FILE *file = fopen(path, "w");
+    cr_assert(form && file);
+    cr_assert_eq(fwrite(form, 1, bytes, file), bytes);
+    cr_assert_eq(fclose(file), 0);
+    skn_tokenizer_destroy(&other);
+    free(form);
+    free(text);
+    free(offset);
+}
+
+Test(generator, the_tokenizer_of_another_run_is_refused_and_inspected)
+{
+    char path[TEMP_FOLDER_BYTES + 32];
+    skn_error_t error = { 0 };
+    train("words");
+    (void)snprintf(path, sizeof(path), "%s/tokenizer", run_path);
+    skn_tokenizer_t *own = skn_tokenizer_open(path, &error);
+    cr_assert(own, "%s", error.text);
+    skn_inspection_t *inspection = skn_inspection_open(run_path, &error);
+    cr_assert(inspection, "%s", error.text);
+    cr_expect_not(skn_inspection_info(inspection)->is_damaged);
+    skn_inspection_close(&inspection);
+    write_reversed(path, own);
+    skn_tokenizer_destroy(&own);
+    cr_expect_null(skn_generator_open(run_path, NULL, &error));
+    cr_expect_eq(error.status, SKN_BAD_DATA);
+    cr_expect(strstr(error.text, "that of another run"), "%s", error.text);
+    inspection = skn_inspection_open(run_path, &error);
+    cr_assert(inspection, "%s", error.text);
+    cr_expect(skn_inspection_info(inspection)->is_damaged);
+    skn_inspection_close(&inspection);
+    /* A run of an older version does not say which one it had. */
+    cr_expect(skn_resume_is_same("skein: 1\n", SKN_RESUME_TOKENIZER, 1));
 }
 
 Test(generator, a_run_continues_with_its_own_tokenizer_alone)

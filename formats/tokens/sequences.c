@@ -252,19 +252,39 @@ skn_sequences_split(const skn_tokens_t *tokens, const char *name,
     return status;
 }
 
-static void
-sequences_fini(skn_sequences_t *sequences)
+void
+skn_sequences_fini(skn_sequences_t *sequences)
 {
     free(sequences->first);
     free(sequences->from);
     *sequences = (skn_sequences_t){ 0 };
 }
 
+skn_status_t
+skn_sequences_whole(const skn_tokens_t *tokens, const char *name,
+                    uint32_t context, skn_sequences_t *sequences,
+                    skn_error_t *error)
+{
+    unit_t all = { .end = skn_tokens_info(tokens)->token_count };
+    const units_t units = { .unit = &all, .count = 1 };
+    *sequences = (skn_sequences_t){ .tokens = tokens, .context = context };
+    if (all.end < 2) {
+        (void)skn_fail(error, SKN_BAD_DATA,
+                       "%s: it has no token to predict, only one to begin with",
+                       skn_stream_name_shown(name));
+        return skn_fail_hint(error, SKN_BAD_DATA, "give more text");
+    }
+    skn_status_t status = stream_make(sequences, &units, false, name, error);
+    if (status != SKN_OK)
+        skn_sequences_fini(sequences);
+    return status;
+}
+
 void
 skn_sequences_split_fini(skn_sequences_split_t *split)
 {
-    sequences_fini(&split->train);
-    sequences_fini(&split->validate);
+    skn_sequences_fini(&split->train);
+    skn_sequences_fini(&split->validate);
 }
 
 /* The last range that begins at or before position `at` of the stream. */

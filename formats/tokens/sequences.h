@@ -47,7 +47,13 @@ skn_status_t skn_sequences_split(const skn_tokens_t *tokens, const char *name,
                                  uint32_t context, double share, uint64_t seed,
                                  skn_sequences_split_t *split,
                                  skn_error_t *error);
-/* Frees; both are empty afterwards. */
+/* Makes one stream of all tokens, which may be shorter than a sequence:
+ * SKN_BAD_DATA if it has no token to predict; SKN_NO_MEMORY. */
+skn_status_t skn_sequences_whole(const skn_tokens_t *tokens, const char *name,
+                                 uint32_t context, skn_sequences_t *sequences,
+                                 skn_error_t *error);
+/* Free; they are empty afterwards. */
+void skn_sequences_fini(skn_sequences_t *sequences);
 void skn_sequences_split_fini(skn_sequences_split_t *split);
 
 /* Copies sequence `which` < count to id[context + 1]. */

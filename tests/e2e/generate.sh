@@ -240,9 +240,14 @@ import json, sys
 nats = [json.loads(open(n).readline()) for n in sys.argv[1:]]
 assert nats[1]["nats"] > nats[0]["validation_nats"], nats' eval.json other.json
 refuses 64 "-o for a decoder" "override" "$skein" eval run -o data.test=x
-printf 'one' >one.bin
-refuses 65 "a text that is too short" "short" \
-    "$skein" eval run --data one.bin
+printf 'the cat' >short.txt
+check "a text shorter than the context is scored" \
+    "$skein" eval run --data short.txt --json
+cp .check short.json
+check "all of its tokens but the first" grep -q '"tokens":7,' short.json
+: >empty.txt
+refuses 65 "a text without a token" "it is empty" \
+    "$skein" eval run --data empty.txt
 printf 'more text' >>text.txt
 refuses 65 "a text that has changed" "has changed" "$skein" eval run
 "$skein" train m.yaml -o data.tokenizer=words -o train.steps=8 \
@@ -303,18 +308,22 @@ ours = [e["id"] for e in ours if e["event"] == "token"]
 theirs = [json.loads(line) for line in open("theirs.json")][-1]["ids"][7:]
 assert ours == theirs[:len(ours)], (ours, theirs)'
 
-    # part.json: the text's last sequence is a shorter one.
-    "$python" -c 'import numpy
-ids = [*open("part.txt", "rb").read(), 256]
-numpy.array(ids, "<u2").tofile("part.ids")'
-    "$python" "$root/bench/peers/gpt.py" eval --load llama --ids part.ids \
-        >peer.json
-    check "PyTorch scores a text as eval does, to its end" python3 -c '
-import json
+    # The last sequence of part.txt, and the only one of short.txt, is shorter.
+    for pair in part:56 short:7; do
+        text=${pair%:*}
+        "$python" -c 'import numpy, sys
+ids = [*open(sys.argv[1] + ".txt", "rb").read(), 256]
+numpy.array(ids, "<u2").tofile(sys.argv[1] + ".ids")' "$text"
+        "$python" "$root/bench/peers/gpt.py" eval --load llama \
+            --ids "$text.ids" >peer.json
+        check "PyTorch scores $text.txt as eval does, to its end" python3 -c '
+import json, sys
 ours, theirs = (json.loads(open(name).read().splitlines()[-1])
-                for name in ("part.json", "peer.json"))
-assert ours["tokens"] == theirs["tokens"] == 56, (ours, theirs)
-assert abs(ours["nats"] - theirs["nats"]) < 1e-4, (ours, theirs)'
+                for name in (sys.argv[1] + ".json", "peer.json"))
+assert ours["tokens"] == theirs["tokens"] == int(sys.argv[2]), (ours, theirs)
+assert abs(ours["nats"] - theirs["nats"]) < 1e-4, (ours, theirs)' \
+            "$text" "${pair#*:}"
+    done
 
     # The program of docs/reference/text.md, with both tokenizers.
     awk '/^## / { here = /in Python$/ } here && sub(/^    /, "")

@@ -163,7 +163,10 @@ skn_generator_score(skn_generator_t *generator, const char *text,
         return skn_fail_hint(error, SKN_USAGE, "give a text with --data");
     }
     skn_status_t status = open_text(generator, text, &tokens, error);
-    if (status == SKN_OK)
+    if (status == SKN_OK && text)
+        status = skn_sequences_whole(tokens, text, generator->info.context,
+                                     &split.train, error);
+    else if (status == SKN_OK)
         status = skn_sequences_split(
             tokens, score->text, generator->info.context, share,
             (uint64_t)model->train.seed, &split, error);

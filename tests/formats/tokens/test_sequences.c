@@ -3,7 +3,9 @@
 #include "formats/tokens/sequences.h"
 
 #include <criterion/criterion.h>
+#include <xxhash.h>
 
+#include "formats/tokens/tokens_file.h"
 #include "tests/formats/tokens/token_text.h"
 
 /* A folder of `documents` texts: document k has `bytes` + k digits of k. */
@@ -211,6 +213,65 @@ expect_refused_split(const skn_tokens_t *tokens, uint32_t context, double share,
                  SKN_BAD_DATA);
     cr_expect_str_eq(error.text, sentence);
     cr_expect_null(split.train.from);
+}
+
+Test(sequences, the_whole_may_be_shorter_than_a_sequence)
+{
+    folder_t folder;
+    skn_sequences_t whole;
+    skn_error_t error = { 0 };
+    uint32_t id[12];
+    folder_make(&folder);
+    text_write(folder.file, "0123456789");
+    const skn_tokens_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
+    skn_tokens_t *tokens = tokens_good(folder.file, &options);
+    for (uint32_t context = 9; context < 12; context++) {
+        cr_assert_eq(
+            skn_sequences_whole(tokens, "corpus", context, &whole, &error),
+            SKN_OK, "%s", error.text);
+        cr_expect_eq(whole.count, context < 11);
+        cr_expect_eq(skn_sequences_read_rest(&whole, id),
+                     context < 11 ? 10 - context : 10);
+        if (context != 10)
+            cr_expect_eq(id[0], context == 9 ? '9' : '0');
+        skn_sequences_fini(&whole);
+    }
+    skn_tokens_close(&tokens);
+    folder_remove(folder.path);
+}
+
+/* Skein writes no such token file. */
+Test(sequences, a_text_without_a_token_to_predict_is_refused)
+{
+    folder_t folder;
+    skn_sequences_t whole;
+    skn_error_t error = { 0 };
+    size_t bytes;
+    folder_make(&folder);
+    text_write(folder.file, "a");
+    const skn_tokens_options_t options = { .cache = SKN_CACHE_PATH,
+                                           .cache_path = folder.other };
+    skn_tokens_t *tokens = tokens_good(folder.file, &options);
+    skn_tokens_close(&tokens);
+    uint8_t *file = file_read(folder.other, &bytes);
+    skn_tokens_head_t *head = (void *)file;
+    skn_tokens_layout_t layout = skn_tokens_layout(head);
+    ((uint16_t *)(void *)(file + layout.id_at))[0] = SKN_TOKEN_END;
+    ((uint64_t *)(void *)(file + layout.offset_at))[1] = head->token_count = 1;
+    head->payload_hash =
+        XXH3_64bits(file + sizeof(*head), bytes - sizeof(*head));
+    head->head_hash = skn_tokens_head_hash(head);
+    file_write(folder.other, file, bytes);
+    free(file);
+    tokens = tokens_good(folder.other, &options);
+    cr_expect_eq(skn_sequences_whole(tokens, "corpus", 4, &whole, &error),
+                 SKN_BAD_DATA);
+    cr_expect_str_eq(error.text,
+                     "corpus: it has no token to predict, only one to begin "
+                     "with");
+    cr_expect_str_eq(error.hint, "give more text");
+    skn_tokens_close(&tokens);
+    folder_remove(folder.path);
 }
 
 Test(sequences, too_little_text_is_refused)

@@ -285,6 +285,37 @@ Test(generator, the_tokenizer_of_another_run_is_refused_and_inspected)
     cr_expect(skn_resume_is_same("skein: 1\n", SKN_RESUME_TOKENIZER, 1));
 }
 
+/* Scores a text of `bytes` bytes, and expects that all of its tokens but the
+ * first are predicted: the end of the text, too. */
+static void
+expect_scored(skn_generator_t *generator, size_t bytes)
+{
+    char path[TEMP_FOLDER_BYTES + 32];
+    skn_error_t error = { 0 };
+    skn_text_score_t score;
+    FILE *file = create("new.txt");
+    for (size_t k = 0; k < bytes; k++)
+        (void)fputc("of the token "[k % 13], file);
+    cr_assert_eq(fclose(file), 0);
+    (void)snprintf(path, sizeof(path), "%s/new.txt", folder);
+    cr_expect_eq(skn_generator_score(generator, path, &score, &error), SKN_OK,
+                 "%s", error.text);
+    cr_expect_eq(score.tokens, bytes, "of %zu bytes", bytes);
+    cr_expect_eq(score.bytes, bytes - 1, "of %zu bytes", bytes);
+    cr_expect(score.nats > 0 && score.nats < 2 * log(257), "%g", score.nats);
+}
+
+Test(generator, scores_all_of_a_text_however_short_it_is)
+{
+    static const size_t bytes[] = { 1,       2,           CONTEXT - 1,
+                                    CONTEXT, CONTEXT + 1, 2 * CONTEXT };
+    train("bytes");
+    skn_generator_t *generator = open_generator();
+    for (size_t k = 0; k < sizeof(bytes) / sizeof(bytes[0]); k++)
+        expect_scored(generator, bytes[k]);
+    skn_generator_close(&generator);
+}
+
 Test(generator, a_run_continues_with_its_own_tokenizer_alone)
 {
     const skn_from_t newest = { 0 };

@@ -30,7 +30,7 @@ static const combination_t combinations[] = {
     { "eval", "index", EXCLUDES, "data", "a decoder has no index" },
     { "eval", "lists", NEEDS, "index", INDEX_TOO },
     { "eval", "override", EXCLUDES, "data",
-      "a text is scored as it is: leave --override out" },
+      "a text is scored as it is: leave one of them out" },
     { "eval", "probes", NEEDS, "index", INDEX_TOO },
     { "graph", "svg", EXCLUDES, "text", "give one of them" },
     { "node", "from", EXCLUDES, "predict", NO_TRAINING },
@@ -59,14 +59,16 @@ cli_combinations_check(const cli_call_t *call, skn_error_t *error)
     size_t count = sizeof(combinations) / sizeof(combinations[0]);
     for (size_t k = 0; k < count; k++) {
         const combination_t *row = &combinations[k];
+        char option[CLI_WRITTEN_BYTES], other[CLI_WRITTEN_BYTES];
         if (strcmp(call->verb->name, row->verb) != 0 ||
             !cli_flag(call, row->option) ||
             cli_flag(call, row->other) == (row->bond == NEEDS))
             continue;
         (void)skn_fail(error, SKN_USAGE,
-                       row->bond == NEEDS ? "--%s has no effect without --%s"
-                                          : "--%s has no effect with --%s",
-                       row->option, row->other);
+                       row->bond == NEEDS ? "%s has no effect without %s"
+                                          : "%s has no effect with %s",
+                       cli_written(call, row->option, option),
+                       cli_written(call, row->other, other));
         return skn_fail_hint(error, SKN_USAGE, "%s", row->hint);
     }
     return SKN_OK;

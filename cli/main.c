@@ -67,7 +67,9 @@ read_option(cli_call_t *call, int count, char **words, int *at)
 {
     const char *word = words[*at], *value = NULL;
     const cli_option_t *option;
-    if (word[1] == '-') {
+    char written[CLI_WRITTEN_BYTES];
+    bool is_short = word[1] != '-';
+    if (!is_short) {
         size_t bytes = strcspn(word + 2, "=");
         option = find_option(call->verb, word + 2, bytes);
         if (word[2 + bytes] == '=')
@@ -79,22 +81,24 @@ read_option(cli_call_t *call, int count, char **words, int *at)
     }
     if (!option)
         return unknown_option(call, word);
+    (void)cli_option_written(option, is_short, written);
     if (!option->argument && value)
-        return usage(call, "option --%s takes no value", option->name,
+        return usage(call, "option %s takes no value", written,
                      "leave the value out");
     if (option->argument && !value) {
         if (*at + 1 == count)
-            return usage(call, "option --%s needs a value", option->name,
+            return usage(call, "option %s needs a value", written,
                          option->help);
         value = words[++*at];
     }
     /* An unset shell variable would cause this. */
     if (value && value[0] == '\0' && strcmp(option->argument, "TEXT") != 0)
-        return usage(call, "option --%s needs a value, found ''", option->name,
+        return usage(call, "option %s needs a value, found ''", written,
                      option->help);
     if (call->given_count == CLI_VALUES_MAX)
         return usage(call, "too many options at '%s'", word,
                      "put the keys into the file");
+    call->given[call->given_count].is_short = is_short;
     call->given[call->given_count].option = option;
     call->given[call->given_count++].value = value;
     return 0;

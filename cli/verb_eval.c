@@ -157,12 +157,14 @@ eval_text(const cli_call_t *call, skn_generator_t *generator,
 {
     static const char *const others[] = { "override", "index" };
     skn_error_t error = { 0 };
+    char option[CLI_WRITTEN_BYTES];
     skn_text_score_t score;
     skn_status_t status = SKN_OK;
     for (size_t k = 0; k < 2 && status == SKN_OK; k++)
         if (cli_flag(call, others[k])) {
-            status = skn_fail(&error, SKN_USAGE,
-                              "--%s has no effect for a decoder", others[k]);
+            status =
+                skn_fail(&error, SKN_USAGE, "%s has no effect for a decoder",
+                         cli_written(call, others[k], option));
             (void)skn_fail_hint(&error, SKN_USAGE,
                                 "give a text with --data, or leave it out");
         }

@@ -183,12 +183,13 @@ read_whole(const cli_call_t *call, const char *name, uint64_t most,
            uint64_t *number, skn_error_t *error)
 {
     const char *text = cli_value(call, name);
+    char option[CLI_WRITTEN_BYTES];
     if (!text || (cli_read_unsigned(text, number) && *number <= most))
         return SKN_OK;
     return skn_fail(error, SKN_USAGE,
-                    "--%s must be a whole number in 0..%" PRIu64
+                    "%s must be a whole number in 0..%" PRIu64
                     ", found '%.40s'",
-                    name, most, text);
+                    cli_written(call, name, option), most, text);
 }
 
 static skn_status_t

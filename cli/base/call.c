@@ -64,17 +64,27 @@ cli_overrides(const cli_call_t *call, const char **overrides)
     return count;
 }
 
-/* The option as the user writes it: -k, or --threshold. */
-static const char *
-written(const cli_call_t *call, const char *name, char text[72])
+const char *
+cli_option_written(const cli_option_t *option, bool is_short,
+                   char text[CLI_WRITTEN_BYTES])
 {
-    const cli_option_t *option = call->verb->options;
-    while (option->name && strcmp(option->name, name) != 0)
-        option++;
-    if (option->name && option->letter)
-        (void)snprintf(text, 72, "-%c", option->letter);
+    if (is_short)
+        (void)snprintf(text, CLI_WRITTEN_BYTES, "-%c", option->letter);
     else
-        (void)snprintf(text, 72, "--%.64s", name);
+        (void)snprintf(text, CLI_WRITTEN_BYTES, "--%.64s", option->name);
+    return text;
+}
+
+/* The last time that it was given, whose value counts. */
+const char *
+cli_written(const cli_call_t *call, const char *name,
+            char text[CLI_WRITTEN_BYTES])
+{
+    (void)snprintf(text, CLI_WRITTEN_BYTES, "--%.64s", name);
+    for (size_t k = 0; k < call->given_count; k++)
+        if (strcmp(call->given[k].option->name, name) == 0)
+            (void)cli_option_written(call->given[k].option,
+                                     call->given[k].is_short, text);
     return text;
 }
 
@@ -84,13 +94,13 @@ cli_count(const cli_call_t *call, const char *name, uint32_t most,
 {
     const char *text = cli_value(call, name);
     uint64_t number = 0;
-    char option[72];
+    char option[CLI_WRITTEN_BYTES];
     if (!text)
         return SKN_OK;
     if (!cli_read_unsigned(text, &number) || number == 0 || number > most)
         return skn_fail(error, SKN_USAGE,
                         "%s must be a whole number in 1..%u, found '%.40s'",
-                        written(call, name, option), most, text);
+                        cli_written(call, name, option), most, text);
     *count = (uint32_t)number;
     return SKN_OK;
 }
@@ -146,14 +156,14 @@ cli_real(const cli_call_t *call, const char *name, double least, double most,
          double *real, skn_error_t *error)
 {
     const char *text = cli_value(call, name);
-    char option[72];
+    char option[CLI_WRITTEN_BYTES];
     if (!text)
         return SKN_OK;
     if (!cli_read_real(text, strlen(text), real) || *real < least ||
         *real > most)
         return skn_fail(error, SKN_USAGE,
                         "%s must be a number in %g..%g, found '%.40s'",
-                        written(call, name, option), least, most, text);
+                        cli_written(call, name, option), least, most, text);
     return SKN_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct cli_call {
     struct {
         const cli_option_t *option;
         const char *value; /* NULL for a flag */
+        bool is_short;     /* it was written with its letter */
     } given[CLI_VALUES_MAX];
     size_t given_count;
     const char *operands[CLI_VALUES_MAX];
@@ -60,6 +61,13 @@ bool cli_has_option(const cli_verb_t *verb, const char *name);
 bool cli_flag(const cli_call_t *call, const char *name);
 const char *cli_value(const cli_call_t *call, const char *name);
 const char *cli_value_at(const cli_call_t *call, const char *name, size_t k);
+/* An option as the user wrote it, -k or --threshold; one that was not given is
+ * written long. They return `text`. */
+#define CLI_WRITTEN_BYTES 72
+const char *cli_written(const cli_call_t *call, const char *name,
+                        char text[CLI_WRITTEN_BYTES]);
+const char *cli_option_written(const cli_option_t *option, bool is_short,
+                               char text[CLI_WRITTEN_BYTES]);
 /* Gets all values of -o; returns their number, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
 

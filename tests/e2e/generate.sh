@@ -123,15 +123,20 @@ refuses() {
     fi
 }
 refuses 66 "a missing run" "nowhere" "$skein" generate nowhere
-refuses 64 "a negative temperature" "must be a number in 0..100" \
+refuses 64 "a negative temperature" "--temperature must be a number in 0..100" \
     "$skein" generate run --temperature -1
+refuses 64 "which may be written short" "-t must be a number in 0..100" \
+    "$skein" generate run -t -1
 refuses 64 "a top-p above 1" "top-p" "$skein" generate run --top-p 2
 refuses 64 "a top-p of 0" "must be above 0" "$skein" generate run --top-p 0
 refuses 64 "an empty stop" "--stop is empty" \
     "$skein" generate run --stop ''
-refuses 64 "no tokens" "must be a whole number" "$skein" generate run --tokens 0
-refuses 64 "a seed that is no number" "whole number" \
-    "$skein" generate run --seed x
+refuses 64 "no tokens" "--tokens must be a whole number" \
+    "$skein" generate run --tokens 0
+refuses 64 "a seed that is no number" "-s must be a whole number" \
+    "$skein" generate run -s x
+refuses 64 "a short option without its value" "option -n needs a value" \
+    "$skein" generate run -n
 refuses 64 "predict of a decoder" "skein generate" "$skein" predict run
 refuses 64 "a join of decoders" "cannot be joined" \
     "$skein" join run run --into joined
@@ -239,7 +244,8 @@ check "that text is predicted worse" python3 -c '
 import json, sys
 nats = [json.loads(open(n).readline()) for n in sys.argv[1:]]
 assert nats[1]["nats"] > nats[0]["validation_nats"], nats' eval.json other.json
-refuses 64 "-o for a decoder" "override" "$skein" eval run -o data.test=x
+refuses 64 "-o for a decoder" "-o has no effect" \
+    "$skein" eval run -o data.test=x
 printf 'the cat' >short.txt
 check "a text shorter than the context is scored" \
     "$skein" eval run --data short.txt --json

@@ -85,6 +85,20 @@ Test(call, a_count_is_a_whole_number_within_its_limit)
     }
 }
 
+Test(call, an_option_is_named_as_it_was_written)
+{
+    static cli_call_t call = { .verb = &verb };
+    char text[CLI_WRITTEN_BYTES];
+    cr_expect_str_eq(cli_written(&call, "override", text), "--override");
+    give(&call, 0, "a=1");
+    cr_expect_str_eq(cli_written(&call, "override", text), "--override");
+    call.given[0].is_short = true;
+    cr_expect_str_eq(cli_written(&call, "override", text), "-o");
+    cr_expect_str_eq(cli_written(&call, "port", text), "--port");
+    give(&call, 0, "b=2"); /* its value is the one that counts */
+    cr_expect_str_eq(cli_written(&call, "override", text), "--override");
+}
+
 Test(call, overrides_come_all_and_no_more_than_fit)
 {
     static cli_call_t call = { .verb = &verb };

@@ -132,9 +132,21 @@ other_tokenizer(const char *name, const skn_tokens_head_t *head,
                    "tokens",
                    skn_stream_name_shown(name), skn_tokenizer_names[head->kind],
                    head->ids);
-    return skn_fail_hint(error, SKN_BAD_DATA,
-                         "make the token file with the tokenizer of the model, "
-                         "or name the texts instead");
+    if (given)
+        return skn_fail_hint(
+            error, SKN_BAD_DATA,
+            "make the token file with the tokenizer of the model, or name the "
+            "texts instead");
+    char tokenizer[32] = "", vocabulary[40] = "";
+    if (head->kind != (uint32_t)options->kind)
+        (void)snprintf(tokenizer, sizeof(tokenizer), "set data.tokenizer=%s",
+                       skn_tokenizer_names[head->kind]);
+    if (head->kind == SKN_TOKENIZER_WORDS && head->learned_ids > 0)
+        (void)snprintf(vocabulary, sizeof(vocabulary), "set data.vocabulary=%u",
+                       head->learned_ids);
+    return skn_fail_hint(error, SKN_BAD_DATA, "%s%s%s", tokenizer,
+                         tokenizer[0] && vocabulary[0] ? " and " : "",
+                         vocabulary);
 }
 
 /* Maps the file `name` if it is a token file. *is_one: it is, or says that it

@@ -315,6 +315,47 @@ Test(tokens, a_token_file_can_be_used_without_its_text)
     folder_remove(folder.path);
 }
 
+static void
+expect_hint(const char *path, const skn_tokens_options_t *options,
+            const char *hint)
+{
+    skn_error_t error = { 0 };
+    skn_tokens_t *tokens;
+    cr_expect_eq(skn_tokens_open(path, options, &tokens, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.hint, hint);
+}
+
+Test(tokens, the_keys_that_fit_a_token_file_are_named)
+{
+    folder_t folder;
+    folder_make(&folder);
+    text_write(folder.file, mixed_text);
+    skn_tokenizer_t *tokenizer = tokenizer_learn(mixed_text, 4);
+    const skn_tokens_options_t bytes = { .vocabulary = 32768 };
+    const skn_tokens_options_t words = { .kind = SKN_TOKENIZER_WORDS,
+                                         .vocabulary = 32768 };
+    const skn_tokens_options_t given = { .tokenizer = tokenizer };
+    skn_tokens_options_t options = { .cache = SKN_CACHE_PATH,
+                                     .cache_path = folder.other,
+                                     .kind = SKN_TOKENIZER_WORDS,
+                                     .vocabulary = 300 };
+    cr_expect(builds(folder.file, &options));
+    expect_hint(folder.other, &words, "set data.vocabulary=300");
+    expect_hint(folder.other, &bytes,
+                "set data.tokenizer=words and set data.vocabulary=300");
+    expect_hint(folder.other, &given,
+                "make the token file with the tokenizer of the model, or name "
+                "the texts instead");
+    options.kind = SKN_TOKENIZER_BYTES;
+    cr_expect(builds(folder.file, &options));
+    expect_hint(folder.other, &words, "set data.tokenizer=bytes");
+    options.tokenizer = tokenizer; /* any vocabulary will do */
+    cr_expect(builds(folder.file, &options));
+    expect_hint(folder.other, &bytes, "set data.tokenizer=words");
+    skn_tokenizer_destroy(&tokenizer);
+    folder_remove(folder.path);
+}
+
 Test(tokens, what_has_no_text_is_refused)
 {
     folder_t folder;

@@ -59,6 +59,13 @@ may_be_cut(const text_part_t *part)
            (left == 0 || part->room[part->checked] != '\0');
 }
 
+static bool
+is_utf16(const text_part_t *part)
+{
+    return part->filled >= 2 && (memcmp(part->room, "\xff\xfe", 2) == 0 ||
+                                 memcmp(part->room, "\xfe\xff", 2) == 0);
+}
+
 static skn_status_t
 part_fill(text_part_t *part, skn_stream_t *stream, skn_text_facts_t *facts,
           skn_error_t *error)
@@ -79,6 +86,7 @@ part_fill(text_part_t *part, skn_stream_t *stream, skn_text_facts_t *facts,
     facts->is_text = false;
     facts->bad_is_nul = part->room[part->checked] == '\0';
     facts->bad_at = facts->bytes - (part->filled - part->checked);
+    facts->is_utf16 = facts->bad_at == 0 && is_utf16(part);
     return SKN_OK;
 }
 
@@ -127,8 +135,9 @@ skn_text_refuse(const char *path, const skn_text_facts_t *facts,
                    skn_stream_name_shown(path), facts->bad_at,
                    facts->bad_is_nul ? "is NUL: this is no text"
                                      : "is not UTF-8");
+    if (facts->bad_is_nul)
+        return skn_fail_hint(error, SKN_BAD_DATA, "name a text file");
     return skn_fail_hint(error, SKN_BAD_DATA,
-                         facts->bad_is_nul ? "name a text file"
-                                           : "convert it, as with iconv -f "
-                                             "latin1 -t utf8");
+                         "convert it, as with iconv -f %s -t utf8",
+                         facts->is_utf16 ? "utf-16" : "latin1");
 }

@@ -53,6 +53,7 @@ typedef struct skn_text_facts {
     bool is_text;
     uint64_t bad_at; /* the first byte that is not text */
     bool bad_is_nul;
+    bool is_utf16; /* it begins with the byte order mark of UTF-16 */
 } skn_text_facts_t;
 
 /* Memory that a scan needs. */

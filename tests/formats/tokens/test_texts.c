@@ -261,12 +261,39 @@ Test(texts, bytes_that_are_no_text_are_found)
     folder_remove(folder.path);
 }
 
+static bool
+is_utf16(const folder_t *folder, const char *bytes, size_t count)
+{
+    file_write(folder->file, bytes, count);
+    return scan(folder->file, NULL).is_utf16;
+}
+
+Test(texts, the_byte_order_mark_of_utf16_is_found)
+{
+    folder_t folder;
+    folder_make(&folder);
+    cr_expect(is_utf16(&folder, "\xff\xfe", 2));
+    cr_expect(is_utf16(&folder,
+                       "\xff\xfe"
+                       "a\0b\0",
+                       6));
+    cr_expect(is_utf16(&folder, "\xfe\xff\0a\0b", 6));
+    cr_expect_not(is_utf16(&folder, "\xff", 1));
+    cr_expect_not(is_utf16(&folder, "\xff\xff", 2));
+    cr_expect_not(is_utf16(&folder, "a\xff\xfe", 3));
+    folder_remove(folder.path);
+}
+
 Test(texts, a_file_that_is_no_text_is_refused_with_its_byte)
 {
     skn_error_t error = { 0 };
     skn_text_facts_t facts = { .bad_at = 17 };
     cr_expect_eq(skn_text_refuse("f.txt", &facts, &error), SKN_BAD_DATA);
     cr_expect_str_eq(error.text, "f.txt: byte 17 is not UTF-8");
+    cr_expect_str_eq(error.hint, "convert it, as with iconv -f latin1 -t utf8");
+    facts.is_utf16 = true;
+    cr_expect_eq(skn_text_refuse("f.txt", &facts, &error), SKN_BAD_DATA);
+    cr_expect_str_eq(error.hint, "convert it, as with iconv -f utf-16 -t utf8");
     facts.bad_is_nul = true;
     cr_expect_eq(skn_text_refuse("f.txt", &facts, &error), SKN_BAD_DATA);
     cr_expect_str_eq(error.text, "f.txt: byte 17 is NUL: this is no text");

@@ -35,6 +35,7 @@ typedef struct evaluator {
     float *inverse; /* [labels] 1 / propensity */
     uint32_t label_count;
     uint64_t batches;   /* batches of the pass that were counted */
+    uint64_t rankings;  /* of the pass that have come */
     uint64_t overflows; /* points of the pass whose logits are not finite */
     bool is_prediction, softmax;
     double nats;          /* summed over the points of the pass with labels */
@@ -275,7 +276,7 @@ meet(skn_actor_t *actor, evaluator_t *evaluator, meeting_t *meeting,
             skn_ranking_metrics(&evaluator->sums, applied.purpose);
         metrics.nats = mean_nats(evaluator);
         memset(&evaluator->sums, 0, sizeof(evaluator->sums));
-        evaluator->batches = 0;
+        evaluator->batches = evaluator->rankings = 0;
         warn_overflows(actor, evaluator);
         status = skn_actor_send(actor, &skn_metrics_schema, &metrics, error);
     }
@@ -292,11 +293,15 @@ on_ranking(skn_actor_t *actor, void *state, const void *message,
     const skn_parts_t *parts = message;
     const skn_ranking_t *first = parts->at[0];
     meeting_t *meeting = meeting_of(evaluator, first->batch);
-    if (meeting->part_count > 0)
+    /* They come in the order of batches. */
+    if (first->batch != evaluator->rankings || meeting->part_count > 0)
         return skn_fail(error, SKN_BAD_MESSAGE,
-                        "%s: received a second ranking of batch %llu",
-                        skn_actor_name(actor),
-                        (unsigned long long)first->batch);
+                        "%s: unexpected ranking of batch %llu: those of %llu "
+                        "batches have come, and %llu were counted",
+                        skn_actor_name(actor), (unsigned long long)first->batch,
+                        (unsigned long long)evaluator->rankings,
+                        (unsigned long long)evaluator->batches);
+    evaluator->rankings++;
     if (parts->count > meeting->part_room) { /* once for each meeting */
         free(meeting->part);
         meeting->part_room = 0;

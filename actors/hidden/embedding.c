@@ -152,13 +152,14 @@ on_batch(skn_actor_t *actor, void *state, const void *message,
         check_batch(actor, embedding->feature_count, batch, error);
     if (status != SKN_OK)
         return status;
-    skn_layer_flight_t *flight = skn_layer_admit(
-        actor, &embedding->layer, batch->batch, batch->rows, error);
+    const skn_issue_t issue = { .batch = batch->batch,
+                                .floor = batch->floor,
+                                .horizon = batch->horizon,
+                                .purpose = batch->purpose };
+    skn_layer_flight_t *flight =
+        skn_layer_admit(actor, &embedding->layer, &issue, batch->rows, error);
     if (!flight)
         return SKN_BAD_MESSAGE;
-    flight->floor = batch->floor;
-    flight->horizon = batch->horizon;
-    flight->purpose = batch->purpose;
     flight->input = skn_message_keep(batch);
     flight->phase = SKN_FLIGHT_WAITING;
     return skn_layer_take_turns(actor, &embedding->layer, error);

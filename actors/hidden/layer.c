@@ -87,18 +87,24 @@ flight_of(skn_layer_t *layer, uint64_t batch)
 }
 
 skn_layer_flight_t *
-skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer, uint64_t batch,
-                uint32_t rows, skn_error_t *error)
+skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
+                const skn_issue_t *issue, uint32_t rows, skn_error_t *error)
 {
-    skn_layer_flight_t *flight = flight_of(layer, batch);
-    if (flight->phase == SKN_FLIGHT_FREE && rows <= layer->hidden.batch_rows) {
-        flight->batch = batch;
-        flight->rows = rows;
-        return flight;
+    skn_layer_flight_t *flight = flight_of(layer, issue->batch);
+    if (flight->phase != SKN_FLIGHT_FREE || rows > layer->hidden.batch_rows) {
+        skn_fail(error, SKN_BAD_MESSAGE, "%s: unexpected batch %llu of %u rows",
+                 skn_actor_name(actor), (unsigned long long)issue->batch, rows);
+        return NULL;
     }
-    skn_fail(error, SKN_BAD_MESSAGE, "%s: unexpected batch %llu of %u rows",
-             skn_actor_name(actor), (unsigned long long)batch, rows);
-    return NULL;
+    if (skn_turns_admit(&layer->turns, issue, skn_actor_name(actor), error) !=
+        SKN_OK)
+        return NULL;
+    flight->batch = issue->batch;
+    flight->floor = issue->floor;
+    flight->horizon = issue->horizon;
+    flight->purpose = issue->purpose;
+    flight->rows = rows;
+    return flight;
 }
 
 static skn_status_t
@@ -130,6 +136,7 @@ forward(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
         skn_turns_forward_done(&layer->turns);
         skn_actor_set_held(actor, layer->turns.forwards - layer->turns.updates);
     } else {
+        skn_turns_rank_done(&layer->turns, flight->horizon);
         end_flight(flight);
     }
     return skn_actor_post(actor, activation, error);
@@ -245,17 +252,18 @@ skn_layer_take_slices(skn_actor_t *actor, skn_layer_t *layer,
                       const skn_parts_t *parts, skn_error_t *error)
 {
     const skn_activation_t *first = parts->at[0];
+    const skn_issue_t issue = { .batch = first->batch,
+                                .floor = first->floor,
+                                .horizon = first->horizon,
+                                .purpose = first->purpose };
     skn_layer_flight_t *flight =
-        skn_layer_admit(actor, layer, first->batch, first->rows, error);
+        skn_layer_admit(actor, layer, &issue, first->rows, error);
     if (!flight)
         return SKN_BAD_MESSAGE;
     skn_status_t status = skn_slices_join(
         below, parts, skn_layer_input(below, inputs, flight), error);
     if (status != SKN_OK)
         return status;
-    flight->floor = first->floor;
-    flight->horizon = first->horizon;
-    flight->purpose = first->purpose;
     flight->phase = SKN_FLIGHT_WAITING;
     return skn_layer_take_turns(actor, layer, error);
 }

@@ -107,11 +107,11 @@ skn_status_t skn_layer_open(skn_layer_t *layer, skn_actor_t *actor,
 void skn_layer_close(skn_layer_t *layer);
 
 /* Returns a free flight for a batch whose input has come, its phase still free:
- * the kind fills purpose, floor, horizon and input, and sets the phase to
- * waiting. NULL and SKN_BAD_MESSAGE for a batch outside the window, or with too
- * many rows. */
+ * the kind fills in the input and sets the phase to waiting. NULL and
+ * SKN_BAD_MESSAGE as of skn_turns_admit, for a batch that is here already, or
+ * with too many rows. */
 skn_layer_flight_t *skn_layer_admit(skn_actor_t *actor, skn_layer_t *layer,
-                                    uint64_t batch, uint32_t rows,
+                                    const skn_issue_t *issue, uint32_t rows,
                                     skn_error_t *error);
 /* The place of a flight's input in inputs [flights][rows_max][stride], of a
  * layer whose input is the slices of the one below. */

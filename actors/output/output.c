@@ -98,6 +98,7 @@ rank(skn_actor_t *actor, output_t *output, skn_arrival_t *arrival,
     };
     skn_status_t status = skn_head_rank_all(&output->head, arrival->hidden,
                                             labels->rows, &all, error);
+    skn_turns_rank_done(&output->turns, labels->horizon);
     skn_message_drop(labels);
     skn_arrival_end(arrival);
     if (status == SKN_OK)
@@ -376,6 +377,21 @@ received_twice(const skn_actor_t *actor, const char *what, uint64_t batch,
                     skn_actor_name(actor), what, (unsigned long long)batch);
 }
 
+static skn_arrival_t *
+arrival_of(const skn_actor_t *actor, output_t *output, const skn_issue_t *issue,
+           const char *what, skn_error_t *error)
+{
+    if (issue->purpose == SKN_PURPOSE_TRAIN &&
+        issue->batch < output->turns.forwards) {
+        (void)received_twice(actor, what, issue->batch, error);
+        return NULL;
+    }
+    return skn_turns_admit(&output->turns, issue, skn_actor_name(actor),
+                           error) == SKN_OK
+               ? skn_arrivals_of(&output->arrivals, actor, issue->batch, error)
+               : NULL;
+}
+
 static skn_status_t
 on_labels(skn_actor_t *actor, void *state, const void *message,
           skn_error_t *error)
@@ -388,11 +404,11 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
                         "samples, or the layer",
                         skn_actor_name(actor),
                         (unsigned long long)labels->batch, labels->rows);
-    if (labels->purpose == SKN_PURPOSE_TRAIN &&
-        labels->batch < output->turns.forwards)
-        return received_twice(actor, "labels", labels->batch, error);
-    skn_arrival_t *arrival =
-        skn_arrivals_of(&output->arrivals, actor, labels->batch, error);
+    const skn_issue_t issue = { .batch = labels->batch,
+                                .floor = labels->floor,
+                                .horizon = labels->horizon,
+                                .purpose = labels->purpose };
+    skn_arrival_t *arrival = arrival_of(actor, output, &issue, "labels", error);
     if (!arrival)
         return error->status;
     if (arrival->labels)
@@ -409,11 +425,12 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     output_t *output = state;
     const skn_parts_t *parts = message;
     const skn_activation_t *first = parts->at[0];
-    if (first->purpose == SKN_PURPOSE_TRAIN &&
-        first->batch < output->turns.forwards)
-        return received_twice(actor, "hidden vectors", first->batch, error);
+    const skn_issue_t issue = { .batch = first->batch,
+                                .floor = first->floor,
+                                .horizon = first->horizon,
+                                .purpose = first->purpose };
     skn_arrival_t *arrival =
-        skn_arrivals_of(&output->arrivals, actor, first->batch, error);
+        arrival_of(actor, output, &issue, "hidden vectors", error);
     if (!arrival)
         return error->status;
     if (arrival->has_hidden)

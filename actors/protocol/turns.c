@@ -52,6 +52,40 @@ skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon)
             !skn_turns_ends_step(turns, turns->updates));
 }
 
+skn_status_t
+skn_turns_admit(skn_turns_t *turns, const skn_issue_t *issue, const char *name,
+                skn_error_t *error)
+{
+    bool trains = issue->purpose == SKN_PURPOSE_TRAIN;
+    uint64_t first = turns->begun ? turns->updates : issue->floor;
+    uint64_t floor_max = first;
+    if (!trains)
+        first = turns->ranked;
+    else if (floor_max > issue->batch)
+        floor_max = issue->batch;
+    uint64_t last = first + skn_turns_held(turns) - 2;
+    if (issue->batch > last || issue->batch > issue->horizon ||
+        issue->floor > floor_max)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu with floor %llu and horizon %llu is "
+                        "out of turn: one of %llu to %llu can come, with a "
+                        "floor of at most %llu",
+                        name, (unsigned long long)issue->batch,
+                        (unsigned long long)issue->floor,
+                        (unsigned long long)issue->horizon,
+                        (unsigned long long)first, (unsigned long long)last,
+                        (unsigned long long)floor_max);
+    if (turns->floor_max < issue->floor)
+        turns->floor_max = issue->floor;
+    return SKN_OK;
+}
+
+void
+skn_turns_rank_done(skn_turns_t *turns, uint64_t horizon)
+{
+    turns->ranked = turns->ranked < horizon ? turns->ranked + 1 : 0;
+}
+
 void
 skn_turns_forward_done(skn_turns_t *turns)
 {
@@ -92,6 +126,12 @@ skn_turns_rows_back(skn_turns_t *turns, uint64_t applied, const char *name,
                         "gradients of %llu were sent",
                         name, (unsigned long long)applied,
                         (unsigned long long)turns->updates);
+    if (turns->floor_max > applied)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: the rows returned after %llu batches, but a "
+                        "batch with floor %llu has come",
+                        name, (unsigned long long)applied,
+                        (unsigned long long)turns->floor_max);
     turns->begun = turns->rows_here = true;
     turns->returned = applied;
     return SKN_OK;

@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "actors/protocol/messages.h"
 #include "skein/error.h"
 
 typedef struct skn_turns {
@@ -40,6 +41,8 @@ typedef struct skn_turns {
     uint64_t forwards;   /* next batch to compute */
     uint64_t updates;    /* next batch whose gradient is sent */
     uint64_t returned;   /* batches whose rows have returned */
+    uint64_t ranked;     /* batches of an evaluation pass that are done */
+    uint64_t floor_max;  /* of the batches that have come */
     uint64_t last_batch; /* of the last span that was halted: no later batch
                           * comes before the marker; UINT64_MAX: none was */
 } skn_turns_t;
@@ -85,13 +88,24 @@ bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);
 skn_status_t skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
                                    const char *name, skn_error_t *error);
 
+/* SKN_BAD_MESSAGE for a batch that the source cannot have issued yet: it would
+ * wait for its turn forever, or others for it. The source issues a batch when
+ * all before its floor, and all but one less than skn_turns_held before it,
+ * are done everywhere, so here too. Until the rows are here, the updates are
+ * those at the floor; skn_turns_rows_back checks it. */
+skn_status_t skn_turns_admit(skn_turns_t *turns, const skn_issue_t *issue,
+                             const char *name, skn_error_t *error);
+
 void skn_turns_forward_done(skn_turns_t *turns);
+/* A batch of a pass whose last one is `horizon` has been evaluated. */
+void skn_turns_rank_done(skn_turns_t *turns, uint64_t horizon);
 /* The gradient has been sent: the rows are away if it ended a step, which is
  * the result. */
 bool skn_turns_update_sent(skn_turns_t *turns);
 /* The rows have returned with all batches below `applied`; when they come for
  * the first time, the sequence begins there. `name` is the actor's, for the
- * message: SKN_BAD_MESSAGE unless these are the batches that were sent. */
+ * message: SKN_BAD_MESSAGE unless these are the batches that were sent, and
+ * those that came before the rows can be computed from them. */
 skn_status_t skn_turns_rows_back(skn_turns_t *turns, uint64_t applied,
                                  const char *name, skn_error_t *error);
 

@@ -303,7 +303,18 @@ static const slip_t rankings[] = {
     { "ranking", 0, "score#0", REFUSED, MISFIT },
     { "ranking", 0, "label[0]=9", REFUSED, MISFIT },
     { "ranking", 0, "label[5]=0xfffffffe", REFUSED, MISFIT },
-    { "ranking", 0, "batch=128", REFUSED, MISFIT },
+    { "ranking", 0, "batch=128", REFUSED,
+      "evaluator: unexpected ranking of batch 128: those of 0 batches have "
+      "come, and 0 were counted" },
+    { "ranking", 0, "batch=1", REFUSED,
+      "evaluator: unexpected ranking of batch 1: those of 0 batches have come, "
+      "and 0 were counted" },
+    { "ranking", 1, "batch=0", REFUSED,
+      "evaluator: unexpected ranking of batch 0: those of 1 batches have come, "
+      "and 1 were counted" },
+    { "ranking", 0, "twice", REFUSED,
+      "evaluator: unexpected ranking of batch 0: those of 1 batches have come, "
+      "and 1 were counted" },
     { "ranking", 1, "rows=3", REFUSED,
       "evaluator: the rankings of batch 1 do not fit its labels" },
     { "ranking", 0, "label[0]=0xffffffff", SKN_OK, NULL },
@@ -343,17 +354,21 @@ Test(slips_evaluator, a_loss_that_is_not_known_is_below_0)
 static skn_status_t
 start_with_rankings(skn_actor_t *actor, skn_error_t *error)
 {
-    skn_status_t status = post_ranking(actor, 3, error);
-    return status == SKN_OK ? post_ranking(actor, 3, error) : status;
+    skn_status_t status = SKN_OK;
+    for (uint64_t batch = 0; batch <= SKN_ISSUED_MAX + 1 && status == SKN_OK;
+         batch++)
+        status = post_ranking(actor, batch, error);
+    return status;
 }
 
-Test(slips_evaluator, a_second_ranking_of_a_batch_is_refused)
+Test(slips_evaluator, more_rankings_than_batches_in_flight_are_refused)
 {
     probe.start = start_with_rankings;
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
     cr_expect_str_eq(probe.error.text,
-                     "evaluator: received a second ranking of batch 3");
+                     "evaluator: unexpected ranking of batch 128: those of "
+                     "128 batches have come, and 0 were counted");
 }
 
 /* --- course ---------------------------------------------------------- */

@@ -287,6 +287,8 @@ TestSuite(slips_dense, .init = be_dense, .fini = tear_down, .timeout = 60);
     "embedding: the distinct features of batch 0 do not match its "            \
     "features"
 
+#define OUT_OF_TURN " is out of turn: one of "
+
 static const slip_t batches[] = {
     { "batch", 0, "value[0]=nan weight[0]=nan", SKN_OK, NULL },
     { "batch", 0, "value[0]=inf", SKN_OK, NULL },
@@ -320,6 +322,25 @@ static const slip_t batches[] = {
     { "batch", 0, "sample[2]=2", REFUSED, NO_CSC },
     { "batch", 0, "sample#2", REFUSED, NO_CSC },
     { "batch", 0, "weight#2", REFUSED, NO_CSC },
+    { "batch", 0, "batch=1000001", REFUSED,
+      "embedding: batch 1000001 with floor 0 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 0" },
+    { "batch", 0, "batch=1", REFUSED,
+      "embedding: batch 1 with floor 0 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 0" },
+    { "batch", 0, "floor=1000", REFUSED,
+      "embedding: batch 0 with floor 1000 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 0" },
+    { "batch", 1, "floor=2", REFUSED,
+      "embedding: batch 1 with floor 2 and horizon 2" OUT_OF_TURN
+      "1 to 1 can come, with a floor of at most 1" },
+    { "batch", 1, "floor=1", SKN_OK, NULL },
+    { "batch", 2, "horizon=1", REFUSED,
+      "embedding: batch 2 with floor 0 and horizon 1" OUT_OF_TURN
+      "2 to 2 can come, with a floor of at most 2" },
+    { "batch", 1, "purpose=1", REFUSED,
+      "embedding: batch 1 with floor 0 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 1" },
     { "batch", 1, "batch=0", REFUSED,
       "embedding: unexpected batch 0, batch 1 is the next" },
     { "batch", 0, "twice", REFUSED, "embedding: unexpected batch 0 of 2 rows" },
@@ -528,6 +549,12 @@ static const slip_t activations[] = {
       "0..4 of 4" },
     { "activation", 0, "twice", REFUSED,
       "dense: unexpected batch 0 of 2 rows" },
+    { "activation", 1, "batch=1000001", REFUSED,
+      "dense: batch 1000001 with floor 0 and horizon 2" OUT_OF_TURN
+      "1 to 1 can come, with a floor of at most 1" },
+    { "activation", 2, "floor=3", REFUSED,
+      "dense: batch 2 with floor 3 and horizon 2" OUT_OF_TURN
+      "2 to 2 can come, with a floor of at most 2" },
     { "activation", 1, "batch=0", REFUSED,
       "dense: unexpected batch 0, batch 1 is the next" },
 };

@@ -18,13 +18,13 @@
 #define REFUSED SKN_BAD_MESSAGE
 
 static skn_rows_t rows;
-static uint64_t batch;
+static uint64_t batch, marker;
 static uint32_t rankings;
 
 static void
 reset(void)
 {
-    batch = 0;
+    batch = marker = 0;
     rankings = 0;
 }
 
@@ -42,7 +42,7 @@ post_labels(skn_actor_t *actor, uint32_t purpose, skn_error_t *error)
         return error->status;
     labels->batch = batch;
     labels->purpose = purpose;
-    labels->floor = purpose == SKN_PURPOSE_TRAIN ? 0 : BATCHES;
+    labels->floor = purpose == SKN_PURPOSE_TRAIN ? marker : BATCHES;
     labels->horizon = BATCHES - 1;
     labels->rows = SAMPLES;
     memcpy(labels->offset.at, offset, sizeof(offset));
@@ -197,6 +197,8 @@ TestSuite(slips_output, .init = set_up, .fini = tear_down, .timeout = 60);
 #define UNSOUND                                                                \
     "output: the labels of batch 0 do not fit its 2 samples, or the layer"
 
+#define OUT_OF_TURN " is out of turn: one of "
+
 static const slip_t wrong_labels[] = {
     { "labels", 0, "rows=3", REFUSED,
       "output: the labels of batch 0 do not fit its 3 samples, or the layer" },
@@ -231,6 +233,18 @@ static const slip_t wrong_labels[] = {
     { "labels", 1, "batch=0", REFUSED,
       "output: received labels of batch 0 twice" },
     { "labels", 3, "label[0]=6", REFUSED, UNSOUND },
+    { "labels", 1, "batch=1000001", REFUSED,
+      "output: batch 1000001 with floor 0 and horizon 2" OUT_OF_TURN
+      "1 to 1 can come, with a floor of at most 1" },
+    { "labels", 2, "floor=3", REFUSED,
+      "output: batch 2 with floor 3 and horizon 2" OUT_OF_TURN
+      "2 to 2 can come, with a floor of at most 2" },
+    { "labels", 3, "batch=1", REFUSED,
+      "output: batch 1 with floor 3 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 3" },
+    { "labels", 3, "floor=4", REFUSED,
+      "output: batch 0 with floor 4 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 3" },
     { "labels", 0,
       "distinct#5 distinct[0]=0 distinct[1]=1 distinct[2]=2 distinct[3]=3 "
       "distinct[4]=4",
@@ -287,6 +301,13 @@ static const slip_t hidden[] = {
       "output: received hidden vectors of batch 0 twice" },
     { "activation", 1, "batch=0", REFUSED,
       "output: received hidden vectors of batch 0 twice" },
+    { "activation", 0, "batch=1000001", REFUSED,
+      "output: batch 1000001 with floor 0 and horizon 2" OUT_OF_TURN
+      "0 to 0 can come, with a floor of at most 0" },
+    { "activation", 1, "floor=1000", REFUSED,
+      "output: batch 1 with floor 1000 and horizon 2" OUT_OF_TURN
+      "1 to 1 can come, with a floor of at most 1" },
+    { "activation", 3, "horizon=0", SKN_OK, NULL },
     { "activation", 3, "value[0]=nan", SKN_OK, NULL },
 };
 
@@ -373,6 +394,19 @@ Test(slips_output, a_lease_beyond_a_batch_that_waits_is_refused)
     SLIP_RUN(late_leases, reset);
 }
 
+/* The rows come after fewer batches than a batch before them has applied. */
+static const slip_t early_floors[] = {
+    { "labels", 0, "batch=2 floor=2", REFUSED,
+      "output: the rows returned after 0 batches, but a batch with floor 2 has "
+      "come" },
+};
+
+Test(slips_output, rows_older_than_the_floor_of_a_batch_are_refused)
+{
+    probe.start = start_with_a_batch;
+    SLIP_RUN(early_floors, reset);
+}
+
 static skn_status_t
 start_with_an_index(skn_actor_t *actor, skn_error_t *error)
 {
@@ -394,7 +428,7 @@ static skn_status_t
 start_with_a_flood(skn_actor_t *actor, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
-    for (batch = 5; batch < 8 && status == SKN_OK; batch++)
+    for (marker = batch = 0; batch < 3 && status == SKN_OK; marker = ++batch)
         status = post_labels(actor, SKN_PURPOSE_TRAIN, error);
     return status;
 }
@@ -404,7 +438,7 @@ Test(slips_output, batches_beyond_the_window_are_refused)
     probe.start = start_with_a_flood;
     probe_run();
     cr_expect_eq(probe.status, REFUSED);
-    cr_expect_str_eq(probe.error.text, "output: batch 7 is beyond the window");
+    cr_expect_str_eq(probe.error.text, "output: batch 2 is beyond the window");
 }
 
 static uint64_t updated[2];

@@ -61,8 +61,19 @@ come_back(skn_turns_t *turns, uint64_t applied)
                  "%s", error.text);
 }
 
-/* Batches are issued while fewer than `window` are unapplied (and a marker
- * waits for all); inputs, gradients and rows come late, at random. */
+static void
+come(skn_turns_t *turns, const plan_t *plan, uint64_t batch)
+{
+    skn_error_t error = { 0 };
+    const skn_issue_t issue = { .batch = batch,
+                                .floor = floor_of(plan, batch),
+                                .horizon = horizon_of(plan, batch) };
+    cr_assert_eq(skn_turns_admit(turns, &issue, "shard", &error), SKN_OK, "%s",
+                 error.text);
+}
+
+/* Batches are issued while the source has credit (and a marker waits for all);
+ * inputs, gradients and rows come late, at random. */
 static void
 play(const plan_t *plan, uint64_t seed, uint64_t *seen)
 {
@@ -76,9 +87,9 @@ play(const plan_t *plan, uint64_t seed, uint64_t *seen)
     while (back < BATCHES) {
         cr_assert(++steps < 100000, "window %lu: a deadlock at batch %lu",
                   (unsigned long)plan->window, (unsigned long)back);
-        if (issued < BATCHES && issued - back < room &&
+        if (issued < BATCHES && issued - back < 2 * room - 1 &&
             floor_of(plan, issued) <= back && oracle_next(&random) % 2)
-            issued++;
+            come(&turns, plan, issued++);
         if (landed < turns.forwards && oracle_next(&random) % 3 == 0)
             landed++;
         if (away && oracle_next(&random) % 2) {

@@ -256,14 +256,16 @@ Test(stage, what_is_recomputed_has_the_same_bits)
     expect_oracle();
 }
 
-Test(stage, with_room_for_one_batch_one_more_may_wait)
+Test(stage, with_room_for_one_batch_the_next_one_is_out_of_turn)
 {
     probe_option("flights", "1");
     probe_run();
     /* The probe sends three at once, which no source would. */
     cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
-    cr_expect(strstr(probe.error.text, "stage.0: unexpected batch 2"), "%s",
-              probe.error.text);
+    cr_expect(strstr(probe.error.text,
+                     "stage.0: batch 1 with floor 0 and horizon 2 is out of "
+                     "turn: one of 0 to 0 can come"),
+              "%s", probe.error.text);
 }
 
 Test(stage, tokens_of_no_whole_sequences_are_refused)

@@ -23,7 +23,8 @@
 typedef struct clipper {
     double max_norm;
     uint32_t skipped_in_a_row;
-    uint64_t skipped; /* since this start of the run */
+    uint64_t skipped;                /* since this start of the run */
+    uint32_t groups[SKN_ACTORS_MAX]; /* of rows, by updater; 0: not known */
 } clipper_t;
 
 static skn_status_t
@@ -48,6 +49,28 @@ skip(skn_actor_t *actor, clipper_t *clipper, const skn_gradient_norm_t *culprit,
                          "train.schedule");
 }
 
+/* Checks a part: a square is not below 0, but need not be finite, and there are
+ * as many as in the sender's first step. */
+static skn_status_t
+check_squares(skn_actor_t *actor, const skn_gradient_norm_t *part,
+              uint32_t *groups, skn_error_t *error)
+{
+    const skn_f64s_t *square = &part->square;
+    if (*groups == 0)
+        *groups = square->count > 0 ? (uint32_t)square->count : 1;
+    if (square->count != *groups)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: %zu squares of layer '%s', expected %" PRIu32,
+                        skn_actor_name(actor), square->count, part->layer,
+                        *groups);
+    for (size_t k = 0; k < square->count; k++)
+        if (square->at[k] < 0)
+            return skn_fail(error, SKN_BAD_MESSAGE,
+                            "%s: a square of layer '%s' is %g",
+                            skn_actor_name(actor), part->layer, square->at[k]);
+    return SKN_OK;
+}
+
 static skn_status_t
 on_norm(skn_actor_t *actor, void *state, const void *message,
         skn_error_t *error)
@@ -68,6 +91,10 @@ on_norm(skn_actor_t *actor, void *state, const void *message,
                             "%s: the norm of batch %" PRIu64
                             " arrived with those of batch %" PRIu64,
                             skn_actor_name(actor), part->batch, clip.batch);
+        }
+        if (check_squares(actor, part, &clipper->groups[p], error) != SKN_OK) {
+            skn_parts_refuse(parts, p);
+            return error->status;
         }
         for (size_t k = 0; k < part->square.count; k++)
             sum += part->square.at[k];

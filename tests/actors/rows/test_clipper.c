@@ -10,6 +10,7 @@
 static struct {
     double square[STEPS]; /* of each step */
     uint32_t sent, received, steps;
+    size_t counts[STEPS]; /* of squares; 0: two */
     double factor[STEPS];
     bool skip[STEPS];
 } seen;
@@ -22,6 +23,8 @@ send_next(skn_actor_t *actor, skn_error_t *error)
     skn_gradient_norm_t norm = { .batch = 8 * seen.sent + 7,
                                  .layer = "decoder",
                                  .square = { square, 2 } };
+    if (seen.counts[seen.sent] > 0)
+        norm.square.count = seen.counts[seen.sent];
     seen.sent++;
     return skn_actor_send(actor, &skn_gradient_norm_schema, &norm, error);
 }
@@ -94,4 +97,32 @@ Test(clipper, three_such_steps_in_a_row_end_the_run)
                      "batch 31: the gradient of layer 'decoder' is not finite, "
                      "for 3 steps in a row; training diverged"),
               "%s", probe.error.text);
+}
+
+static void
+expect_refused(const char *says)
+{
+    probe_run();
+    cr_expect_eq(probe.status, SKN_BAD_MESSAGE);
+    cr_expect_str_eq(probe.error.text, says);
+}
+
+Test(clipper, a_square_below_0_is_refused)
+{
+    seen.square[1] = -2;
+    expect_refused("clipper: a square of layer 'decoder' is -1");
+    cr_expect_eq(seen.received, 1);
+}
+
+Test(clipper, an_infinity_below_0_is_refused)
+{
+    seen.square[0] = -INFINITY;
+    expect_refused("clipper: a square of layer 'decoder' is -inf");
+}
+
+Test(clipper, squares_that_are_missing_are_refused)
+{
+    seen.counts[2] = 1;
+    expect_refused("clipper: 1 squares of layer 'decoder', expected 2");
+    cr_expect_eq(seen.received, 2);
 }

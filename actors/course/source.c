@@ -196,6 +196,16 @@ on_applied(skn_actor_t *actor, void *state, const void *message,
                         "flight",
                         skn_actor_name(actor),
                         (unsigned long long)applied->batch);
+    if (applied->purpose != source->purpose || applied->layer >= owners ||
+        applied->shard >= owners)
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "%s: batch %llu was reported applied for purpose %u "
+                        "by shard %u of layer %u, but has purpose %u and %u "
+                        "owner%s",
+                        skn_actor_name(actor),
+                        (unsigned long long)applied->batch, applied->purpose,
+                        applied->shard, applied->layer, source->purpose, owners,
+                        owners == 1 ? "" : "s");
     if (source->applied[slot]++ == owners)
         return refuse_surplus(actor, applied->batch, owners, error);
     if (counts_ahead(source) && applied->layer == 0 &&

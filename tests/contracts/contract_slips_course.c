@@ -147,7 +147,15 @@ static const slip_t goes[] = {
       "source: batch 3 was applied more than 1 time" },
     { "applied", 1, "batch=1", REFUSED,
       "source: batch 1 was applied more than 1 time" },
-    { "applied", 0, "shard=77 purpose=2", SKN_OK, NULL },
+    { "applied", 0, "shard=1", REFUSED,
+      "source: batch 1 was reported applied for purpose 0 by shard 1 of layer "
+      "0, but has purpose 0 and 1 owner" },
+    { "applied", 2, "layer=5", REFUSED,
+      "source: batch 3 was reported applied for purpose 0 by shard 0 of layer "
+      "5, but has purpose 0 and 1 owner" },
+    { "applied", 1, "purpose=2", REFUSED,
+      "source: batch 0 was reported applied for purpose 2 by shard 0 of layer "
+      "0, but has purpose 0 and 1 owner" },
 };
 
 Test(slips_source, every_wrong_word_is_refused)

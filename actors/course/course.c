@@ -4,8 +4,9 @@
  *     SPAN ─reached─▶ ─┬─ end of epoch ─▶ EVALUATE... ─▶ ─┬─▶ SAVE ─▶ SPAN
  *                      └─ checkpoint is due ──────────────┘      └─▶ END
  *
- * EVALUATE and SAVE are left out where they are not due. Between spans the
- * window is empty: every number reported here covers all batches below `batch`.
+ * EVALUATE and SAVE are left out where they are not due. A stop cuts EVALUATE,
+ * and the resumed run begins with it. Between spans the window is empty: every
+ * number reported here covers all batches below `batch`.
  * Times come from clock messages; evaluations are subtracted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
@@ -63,6 +64,7 @@ typedef struct course {
     bool saving_best, epoch_done, stopping, stale;
     bool warned; /* about the error of codings */
     skn_purpose_t evaluating;
+    skn_progress_t before; /* the evaluation: what a stop goes back to */
     skn_scores_t validation;
     skn_json_text_t history;
     char sha256[65];
@@ -111,32 +113,14 @@ next_span(skn_actor_t *actor, course_t *course, skn_error_t *error)
 /* --- the end ------------------------------------------------------------- */
 
 static skn_status_t
-tell_done(skn_actor_t *actor, const course_t *course, skn_error_t *error)
-{
-    skn_json_text_t text = { 0 };
-    skn_progress_write_done(&course->progress, course->sha256, &text);
-    return tell(actor, &text, error);
-}
-
-static skn_status_t
 end_run(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
-    skn_status_t status;
     skn_json_text_t text = { 0 };
-    if (course->stopping) {
-        skn_json_text_add(
-            &text,
-            "{\"event\":\"stopped\",\"batch\":%" PRIu64 ",\"epoch\":%" PRIu64
-            ",\"seconds\":%.3f,\"cpu_seconds\":%.3f",
-            course->progress.batch, course->progress.epoch,
-            course->progress.seconds, course->progress.cpu_seconds);
-        skn_progress_write_steps(&course->progress, course->progress.batch,
-                                 &text);
-        skn_json_text_add(&text, "}");
-        status = tell(actor, &text, error);
-    } else {
-        status = tell_done(actor, course, error);
-    }
+    if (course->stopping)
+        skn_progress_write_stopped(&course->progress, &text);
+    else
+        skn_progress_write_done(&course->progress, course->sha256, &text);
+    skn_status_t status = tell(actor, &text, error);
     if (status == SKN_OK)
         status = send_go(actor, 0, 0, SKN_GO_FINISH, error);
     skn_actor_finish(actor);
@@ -335,21 +319,21 @@ judge(course_t *course)
     skn_progress_t *progress = &course->progress;
     /* A decoder trains all its steps, and its last state is its model. */
     if (!course->has_validation ||
-        (course->progress.batch_tokens > 0 && course->patience == 0))
+        (progress->batch_tokens > 0 && course->patience == 0))
         return;
-    if (skn_progress_is_better(progress, course->validation.p1)) {
-        progress->best_p1 = course->validation.p1;
-        progress->best_epoch = progress->epoch;
-        progress->best_batch = progress->batch;
-        progress->best_scores = progress->scores;
-        progress->best_nats = progress->validation_nats;
-        progress->stale_epochs = 0;
+    if (skn_progress_judge(progress, course->validation.p1))
         course->saving_best = course->has_keeper;
-    } else {
-        progress->stale_epochs++;
-    }
     course->stale =
         course->patience > 0 && progress->stale_epochs >= course->patience;
+}
+
+/* What was due at a marker has been reported. */
+static skn_status_t
+pass_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
+{
+    if (skn_actor_stop_wanted(actor))
+        course->stopping = !is_last(course);
+    return close_marker(actor, course, error);
 }
 
 static skn_status_t
@@ -359,9 +343,7 @@ close_epoch(skn_actor_t *actor, course_t *course, bool evaluated,
     skn_status_t status = tell_epoch(actor, course, evaluated, error);
     if (evaluated)
         judge(course);
-    if (status == SKN_OK && skn_actor_stop_wanted(actor))
-        course->stopping = !is_last(course);
-    return status == SKN_OK ? close_marker(actor, course, error) : status;
+    return status == SKN_OK ? pass_marker(actor, course, error) : status;
 }
 
 /* Reports an evaluation within an epoch. */
@@ -371,10 +353,9 @@ close_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
     skn_json_text_t text = { 0 };
     skn_progress_write_validation(&course->progress, &text);
     skn_progress_new_line(&course->progress);
+    course->progress.evaluation_due = 0;
     skn_status_t status = tell(actor, &text, error);
-    if (status == SKN_OK && skn_actor_stop_wanted(actor))
-        course->stopping = !is_last(course);
-    return status == SKN_OK ? close_marker(actor, course, error) : status;
+    return status == SKN_OK ? pass_marker(actor, course, error) : status;
 }
 
 static skn_status_t
@@ -396,9 +377,11 @@ static skn_status_t
 on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_progress_t *progress = &course->progress;
-    if (!epoch_is_whole(course) && !course->stopping &&
-        course->has_validation &&
-        skn_markers_evaluates_within(&course->markers, progress->batch))
+    progress->evaluation_due =
+        !epoch_is_whole(course) && course->has_validation &&
+        skn_markers_evaluates_within(&course->markers, progress->batch);
+    course->before = *progress;
+    if (progress->evaluation_due && !course->stopping)
         return evaluate(actor, course, SKN_PURPOSE_VALIDATE, error);
     if (!epoch_is_whole(course) || course->stopping)
         return close_marker(actor, course, error);
@@ -428,8 +411,8 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
         skn_training_time_start(&course->time, clock);
         if (course->is_prediction)
             return evaluate(actor, course, SKN_PURPOSE_TEST, error);
-        /* A resume may find an epoch that was not reported, or no work left. */
-        if (epoch_is_whole(course))
+        /* A resume may find an unreported epoch, or no work left. */
+        if (epoch_is_whole(course) || course->progress.evaluation_due)
             return skn_actor_ask_clock(actor, CLOCK_MARKER, error);
         return is_last(course) ? close_marker(actor, course, error)
                                : next_span(actor, course, error);
@@ -438,6 +421,8 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
         return next_span(actor, course, error);
     case CLOCK_EVALUATED:
         skn_training_time_skip(&course->time, clock);
+        if (course->stopping)
+            return close_marker(actor, course, error);
         return course->epoch_done ? close_epoch(actor, course, true, error)
                                   : close_evaluation(actor, course, error);
     default:
@@ -461,6 +446,28 @@ pass_half_over(skn_actor_t *actor, course_t *course, skn_error_t *error)
     if (course->evaluating == SKN_PURPOSE_VALIDATE && course->has_test)
         return evaluate(actor, course, SKN_PURPOSE_TEST, error);
     return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
+}
+
+/* A stop has cut the pass: the resumed run begins the evaluation again. */
+static skn_status_t
+drop_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
+{
+    course->progress = course->before;
+    course->is_evaluating = course->epoch_done = false;
+    course->stopping = true;
+    return skn_actor_ask_clock(actor, CLOCK_EVALUATED, error);
+}
+
+static skn_status_t
+on_pass(skn_actor_t *actor, course_t *course, const skn_reached_t *reached,
+        skn_error_t *error)
+{
+    if (!course->is_evaluating ||
+        reached->purpose != (uint32_t)course->evaluating ||
+        (reached->cut && !skn_actor_stop_wanted(actor)))
+        return unasked(actor, "a pass of purpose", reached->purpose, error);
+    return reached->cut ? drop_evaluation(actor, course, error)
+                        : pass_half_over(actor, course, error);
 }
 
 /* The marker is passed when every shard has sent its result of every batch. */
@@ -504,11 +511,7 @@ on_reached(skn_actor_t *actor, void *state, const void *message,
     course_t *course = state;
     const skn_reached_t *reached = message;
     if (reached->purpose != SKN_PURPOSE_TRAIN)
-        return course->is_evaluating &&
-                       reached->purpose == (uint32_t)course->evaluating
-                   ? pass_half_over(actor, course, error)
-                   : unasked(actor, "a pass of purpose", reached->purpose,
-                             error);
+        return on_pass(actor, course, reached, error);
     if (!course->training || reached->batch > course->span_end ||
         reached->batch < course->progress.batch)
         return unasked(actor, "a marker at batch", reached->batch, error);
@@ -677,7 +680,6 @@ course_open(skn_actor_t *actor, void *state, skn_error_t *error)
     course->progress.step_batches = option_u64(actor, "step_batches");
     course->progress.steps =
         course->markers.total_batches / course->progress.step_batches;
-    skn_progress_new_line(&course->progress);
     course->progress.bytes_per_token =
         skn_actor_option_real(actor, "bytes_per_token");
     course->progress.nodes = course->nodes;

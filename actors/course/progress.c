@@ -25,6 +25,8 @@
     N(measured)                                                                \
     N(listed)                                                                  \
     N(capped)                                                                  \
+    N(line_loss_rows)                                                          \
+    N(evaluation_due)                                                          \
     N(batch_tokens)                                                            \
     N(nodes) N(wire_bytes_sent) N(wire_bytes_received)
 #define REALS(N)                                                               \
@@ -37,6 +39,7 @@
     N(test_nats)                                                               \
     N(bytes_per_token)                                                         \
     N(loss_sum)                                                                \
+    N(line_loss_sum)                                                           \
     N(mass_sum)                                                                \
     N(recall_sum) N(gradient_error) N(rounding.changed) N(rounding.square)
 
@@ -235,13 +238,29 @@ skn_progress_read(const char *json, skn_progress_t *progress,
     return status;
 }
 
-bool
-skn_progress_is_better(const skn_progress_t *progress, double p1)
+/* A decoder is judged by its loss, other models by P@1. */
+static bool
+is_better(const skn_progress_t *progress, double p1)
 {
     if (progress->batch_tokens == 0)
         return p1 > progress->best_p1;
     return progress->best_nats < 0 ||
            progress->validation_nats < progress->best_nats;
+}
+
+bool
+skn_progress_judge(skn_progress_t *progress, double p1)
+{
+    bool is_best = is_better(progress, p1);
+    progress->stale_epochs = is_best ? 0 : progress->stale_epochs + 1;
+    if (!is_best)
+        return false;
+    progress->best_p1 = p1;
+    progress->best_epoch = progress->epoch;
+    progress->best_batch = progress->batch;
+    progress->best_scores = progress->scores;
+    progress->best_nats = progress->validation_nats;
+    return true;
 }
 
 bool
@@ -334,6 +353,20 @@ skn_progress_write_validation(const skn_progress_t *progress,
     skn_progress_write_steps(progress, progress->batch, text);
     skn_progress_write_recent(progress, text);
     skn_progress_write_nats(progress, progress->validation_nats, text);
+    skn_json_text_add(text, "}");
+}
+
+void
+skn_progress_write_stopped(const skn_progress_t *progress,
+                           skn_json_text_t *text)
+{
+    skn_json_text_add(text,
+                      "{\"event\":\"stopped\",\"batch\":%" PRIu64
+                      ",\"epoch\":%" PRIu64
+                      ",\"seconds\":%.3f,\"cpu_seconds\":%.3f",
+                      progress->batch, progress->epoch, progress->seconds,
+                      progress->cpu_seconds);
+    skn_progress_write_steps(progress, progress->batch, text);
     skn_json_text_add(text, "}");
 }
 

@@ -47,11 +47,14 @@ typedef struct skn_progress {
     uint64_t listed, capped; /* rows of lists; rows that the cap has cut off */
     uint64_t measured;       /* results with mass and recall */
     double mass_sum, recall_sum;
-    /* Not stored. Of a text: batches of a step, and steps of the run. And
-     * loss_sum and loss_rows at the last loss that was reported. */
-    uint64_t step_batches, steps;
+    /* loss_sum and loss_rows at the last loss that was reported */
     double line_loss_sum;
     uint64_t line_loss_rows;
+    /* 1: an evaluation within an epoch is due at `batch`: a stop has skipped
+     * it, or ended it early */
+    uint64_t evaluation_due;
+    /* Not stored. Of a text: batches of a step, and steps of the run. */
+    uint64_t step_batches, steps;
 } skn_progress_t;
 
 /* Initialises: no scores, no batches. */
@@ -91,9 +94,9 @@ skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
 skn_status_t skn_progress_load(skn_checkpoint_t *checkpoint,
                                skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
-/* True if the validation that was just read, with this P@1, is better than all
- * before: by P@1, or by nats where the data are a text. */
-bool skn_progress_is_better(const skn_progress_t *progress, double p1);
+/* Takes the P@1 on the validation points of the epoch that has ended, or of a
+ * text validation_nats. True if the model is the best so far. */
+bool skn_progress_judge(skn_progress_t *progress, double p1);
 /* True if the best model is that of the current batch; and if its hash is not
  * known yet. */
 bool skn_progress_is_best(const skn_progress_t *progress);
@@ -113,6 +116,9 @@ void skn_progress_write_steps(const skn_progress_t *progress, uint64_t batches,
 /* Appends the whole `validation` event. */
 void skn_progress_write_validation(const skn_progress_t *progress,
                                    skn_json_text_t *text);
+/* Appends the whole `stopped` event. */
+void skn_progress_write_stopped(const skn_progress_t *progress,
+                                skn_json_text_t *text);
 /* The fields of an `epoch` event that are not in the progress. The scores are
  * NULL if there was no such evaluation. */
 typedef struct skn_epoch {

@@ -20,8 +20,9 @@
  * The course sets how far to run; there, or when told to halt, the window runs
  * empty: a marker. A batch follows from its number (batches.h): a resume needs
  * nothing else, and neither do the readers of other nodes, which make their
- * batches from their own copy of the data on request. The gate is (52) of
- * docs/concepts/equations.md.
+ * batches from their own copy of the data on request. An evaluation, which a
+ * resume begins again, ends where it is when the run is to stop. The gate is
+ * (52) of docs/concepts/equations.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -35,7 +36,8 @@ typedef struct source_state {
     uint64_t accumulate; /* batches of a step: spans are whole steps */
     /* The current span: batches [next, end) are to be issued, those below `low`
      * have been applied by all, those below `back` by the first layer. */
-    bool running;
+    bool running, cut; /* cut: a stop has ended the evaluation early */
+    bool is_prediction;
     skn_purpose_t purpose;
     uint64_t next, end, low, back, floor, trained;
     skn_rounding_t rounding; /* the span's gradients, over all owners */
@@ -70,6 +72,7 @@ reach(skn_actor_t *actor, source_state_t *source, skn_error_t *error)
 {
     skn_reached_t reached = { .batch = source->next,
                               .purpose = source->purpose,
+                              .cut = source->cut,
                               .changed = source->rounding.changed,
                               .square = source->rounding.square };
     source->rounding = (skn_rounding_t){ 0 };
@@ -93,6 +96,17 @@ has_credit(const source_state_t *source)
             source->next - source->back < source->ahead);
 }
 
+/* The answers of a prediction are not made again: it is not cut. */
+static void
+cut_evaluation(const skn_actor_t *actor, source_state_t *source)
+{
+    if (source->purpose == SKN_PURPOSE_TRAIN || source->is_prediction ||
+        source->next == source->end || !skn_actor_stop_wanted(actor))
+        return;
+    source->end = source->next;
+    source->cut = true;
+}
+
 static skn_status_t
 source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
 {
@@ -101,6 +115,7 @@ source_produce(skn_actor_t *actor, void *state, skn_error_t *error)
         skn_actor_rest(actor);
         return SKN_OK;
     }
+    cut_evaluation(actor, source);
     if (source->next == source->end && source->low == source->next)
         return reach(actor, source, error);
     if (source->next < source->end && has_credit(source))
@@ -139,6 +154,7 @@ on_go(skn_actor_t *actor, void *state, const void *message, skn_error_t *error)
                         (unsigned long long)go->first,
                         (unsigned long long)go->end);
     source->running = true;
+    source->cut = false;
     source->purpose = (skn_purpose_t)go->purpose;
     source->next = source->low = source->back = go->first;
     source->end = go->end;
@@ -240,6 +256,7 @@ source_open(skn_actor_t *actor, void *state, skn_error_t *error)
                         "%s: first_owners is %u, more than the %u owners",
                         skn_actor_name(actor), source->first_owners,
                         source->owners);
+    source->is_prediction = skn_actor_option_bool(actor, "questions");
     source->accumulate = (uint64_t)skn_actor_option_int(actor, "accumulate");
     return skn_batches_open(&source->batches, actor, error);
 }

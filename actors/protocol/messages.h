@@ -211,6 +211,7 @@ typedef enum skn_purpose {
 #define SKN_FIELDS_reached(F, M)                                               \
     F(M, u64, batch, UINT64_MAX, "the next batch to issue")                    \
     F(M, u32, purpose, SKN_PURPOSE_COUNT - 1, "train, validate, test")         \
+    F(M, u32, cut, 1, "1: a stop has ended the evaluation early")              \
     SKN_FIELDS_ROUNDING(F, M)
 
 #define SKN_FIELDS_save(F, M)                                                  \

@@ -492,6 +492,7 @@ static const slip_t answers[] = {
     { "reached", 1, "purpose=1", REFUSED, PASS("1") },
     { "reached", 1, "purpose=0", REFUSED, MARKER("1") },
     { "reached", 1, "twice", REFUSED, PASS("2") },
+    { "reached", 1, "cut=1", REFUSED, PASS("2") },
     { "metrics", 0, "purpose=1", REFUSED, PASS("1") },
     { "metrics", 0, "purpose=0", REFUSED, PASS("0") },
     { "metrics", 1, "twice", REFUSED, PASS("2") },

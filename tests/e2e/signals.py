@@ -8,7 +8,8 @@ alarm ends all of it if one wait takes too long.
 
 Covers cli/base/stop.c, cli/base/supervise.c, cli/base/trainer.c,
 cli/base/train_loop.c, cli/member/verb_member.c,
-cli/base/resume_command.c, topology/run/run_config.c and --requeue-code.
+cli/base/resume_command.c, topology/run/run_config.c, --requeue-code, and
+actors/course/source.c where a stop cuts an evaluation.
 SPDX-License-Identifier: Apache-2.0
 """
 import json
@@ -183,6 +184,17 @@ def child_of(pid):
     tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
     return int(" ".join(path.read_text(encoding="ascii")
                         for path in tasks).split()[0])
+
+
+def busy_s(pid):
+    """The CPU time that its last descendant, which trains, has used."""
+    try:
+        while True:
+            pid = child_of(pid)
+    except IndexError:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def worker_of(run):
@@ -453,6 +465,87 @@ def check_verbs(report, folder):
                          batch_of(path / "undisturbed") > before, run.said())
 
 
+# --- evaluations -------------------------------------------------------------
+
+# Each has two evaluations, which take much longer than all the training.
+DECODER = """\
+skein: 1
+data: { train: text.txt, context: 32, cache: none }
+model: { kind: decoder, layers: 2, width: 32, heads: 2 }
+train:
+  reduction: fixed
+  micro_tokens: 128
+  batch_tokens: 512
+  steps: 2
+  evaluate: { every_steps: 1 }
+  validate: 0.5
+  optimizer: { rate: 0.01 }
+checkpoint: { path: run }
+"""
+SPARSE = ("train", "m.yaml", "-o", "data.test=many.txt", "-o",
+          "train.epochs=2", "-o", "train.window=1")
+PATIENT = {  # and what tells of the first of them
+    "a sparse model": (SPARSE, "epoch"),
+    "a decoder": (("train", "d.yaml"), "validation"),
+    "a decoder on nodes": (("up", "d.yaml", "--local-nodes", "2"),
+                           "validation"),
+}
+MEASURED = ("event", "batch", "batches", "epoch", "loss", "recent_loss", "p1",
+            "validate_p1", "validation_nats", "weights_sha256")
+
+
+def measured(*runs):
+    """What they have told of their training, without times."""
+    return [{key: event[key] for key in MEASURED if key in event}
+            for run in runs for event in run.events
+            if event["event"] in ("validation", "epoch", "done")]
+
+
+def check_evaluation(report, folder, what, words, told):
+    """Stopped in the first evaluation, and then in the second and last one."""
+    def start(name, *more):
+        return Run(folder, *words, "-o", f"checkpoint.path={name}", *more)
+
+    name, resumed = what.replace(" ", "_"), "--resume"
+    first = start(name)
+    first.until("start")
+    expect("the evaluation has not begun")
+    before = busy_s(first.process.pid)
+    while busy_s(first.process.pid) < before + 0.3:
+        time.sleep(0.01)
+    first.send(signal.SIGTERM, signal.SIGTERM)
+    check_saved(report, f"{what} that is stopped in an evaluation saves", first,
+                folder / name)
+    report.check("  and does not wait for it", not measured(first),
+                 first.said())
+    second = start(name, resumed)
+    second.until(told)
+    second.send(signal.SIGTERM)
+    check_saved(report, "  in the last evaluation, too", second, folder / name)
+    third = start(name, resumed)
+    check_end(report, "  and goes on from there", third, 0, None)
+    whole = start(name + "_whole")
+    whole.end()
+    report.check("  with the same events and weights as without stops",
+                 measured(first, second, third) == measured(whole)
+                 and len(measured(whole)) == 3,
+                 f"{measured(first, second, third)}\n{measured(whole)}")
+
+
+def check_evaluations(report, folder):
+    """A stop waits for none, however long it takes."""
+    (folder / "d.yaml").write_text(DECODER, encoding="ascii")
+    (folder / "text.txt").write_text("the stage of a layer token gradient .\n"
+                                     * 16000, encoding="ascii")
+    head, *points = (folder / "train.txt").read_text().splitlines(True)
+    counts = head.split()
+    counts[0] = str(len(points) * 400)
+    (folder / "many.txt").write_text(" ".join(counts) + "\n" +
+                                     "".join(points) * 400, encoding="ascii")
+    for what, (words, told) in PATIENT.items():
+        check_evaluation(report, folder, what, words, told)
+
+
 # --- going on ----------------------------------------------------------------
 
 def stop_and_paste(folder, words, number, ready):
@@ -664,6 +757,7 @@ def main():
             check_unread(report, folder)
             check_terminal(report, folder)
             check_verbs(report, folder)
+            check_evaluations(report, folder)
             check_pasted(report, folder)
             check_folder(report, folder)
             check_requeue_train(report, folder)

@@ -33,6 +33,9 @@ some_progress(void)
     progress.measured = 3;
     progress.listed = 900;
     progress.capped = 11;
+    progress.line_loss_sum = 1.0 / 11;
+    progress.line_loss_rows = 300;
+    progress.evaluation_due = 1;
     progress.mass_sum = 1.0 / 9;
     progress.recall_sum = 2.0 / 7;
     (void)snprintf(progress.best_sha256, sizeof(progress.best_sha256), "%064x",
@@ -263,17 +266,19 @@ Test(progress, the_best_has_the_highest_p1_or_the_lowest_nats_of_a_text)
 {
     skn_progress_t progress;
     skn_progress_init(&progress);
-    cr_expect(skn_progress_is_better(&progress, 0));
-    progress.best_p1 = .5;
-    cr_expect(!skn_progress_is_better(&progress, .5));
-    cr_expect(skn_progress_is_better(&progress, .6));
+    cr_expect(skn_progress_judge(&progress, .5));
+    cr_expect(!skn_progress_judge(&progress, .5));
+    cr_expect_eq(progress.stale_epochs, 1);
+    cr_expect(skn_progress_judge(&progress, .6));
+    skn_progress_init(&progress);
     progress.batch_tokens = 4096;
     progress.validation_nats = 3;
-    cr_expect(skn_progress_is_better(&progress, 0));
-    progress.best_nats = 3;
-    cr_expect(!skn_progress_is_better(&progress, .6));
+    cr_expect(skn_progress_judge(&progress, .5));
+    cr_expect(!skn_progress_judge(&progress, .6));
     progress.validation_nats = 2.9;
-    cr_expect(skn_progress_is_better(&progress, .4));
+    cr_expect(skn_progress_judge(&progress, .4));
+    cr_expect_eq(progress.best_nats, 2.9);
+    cr_expect_eq(progress.stale_epochs, 0);
 }
 
 Test(progress, done_is_of_the_last_model_without_validation)

@@ -29,6 +29,8 @@ static struct {
     uint32_t hold; /* batches to wait for before any is applied */
     uint64_t halt_at, halt_told;
     uint64_t halt_of; /* if given, the batch that the halt is about */
+    uint64_t stop_at; /* if given, the host stops the run at this batch */
+    uint32_t cut[8];
 } seen;
 
 /* Point k has the label k (or none) and features that follow from k. */
@@ -133,6 +135,11 @@ on_batch(skn_actor_t *actor, const skn_batch_t *batch, skn_error_t *error)
             status = skn_actor_ask_clock(actor, 0, error);
         return status;
     }
+    if (seen.stop_at > 0 && batch->batch == seen.stop_at) {
+        seen.stop_at = 0;
+        skn_topology_stop(probe.topology);
+        return skn_actor_ask_clock(actor, 0, error);
+    }
     bool last = batch->batch == batch->horizon;
     while (status == SKN_OK && seen.applied < seen.issued &&
            (last || seen.issued - seen.applied >= seen.hold))
@@ -185,6 +192,7 @@ react(skn_actor_t *actor, const skn_schema_t *schema, const void *message,
         cr_expect_eq(reached->square, count * OWNERS * 0.5);
     }
     seen.applied_before = seen.applied;
+    seen.cut[seen.span] = reached->cut;
     seen.reached[seen.span++] = reached->batch;
     return go(actor, error);
 }
@@ -246,6 +254,7 @@ span(uint64_t first, uint64_t end, uint32_t purpose)
     seen.purpose[seen.spans++] = purpose;
 }
 
+#define POINT_BATCHES ((POINTS + BATCH_ROWS - 1) / BATCH_ROWS)
 /* 54 points with labels make 7 batches of 8, the last of 6. */
 #define EPOCH_BATCHES 7
 
@@ -397,6 +406,50 @@ Test(source, a_halt_lets_the_window_run_empty)
     cr_expect_lt(seen.batches, 40);
     cr_expect_eq(seen.reached[0], seen.batches);
     cr_expect_eq(seen.halt_told, seen.batches - 1);
+}
+
+/* The test points are 8 batches, in a window of 1: the next one is not issued
+ * before the stop has come. */
+static void
+expect_of_stopped_pass(uint32_t batches, bool cut)
+{
+    probe_option("test", file);
+    seen.stop_at = 2;
+    span(0, 0, SKN_PURPOSE_TEST);
+    probe_run_well();
+    cr_expect_eq(seen.batches, batches);
+    cr_expect_eq(seen.reached[0], batches);
+    cr_expect_eq(seen.cut[0], cut);
+}
+
+Test(source, a_stop_ends_an_evaluation_where_it_is)
+{
+    expect_of_stopped_pass(3, true);
+}
+
+Test(source, a_stop_at_the_last_batch_of_an_evaluation_cuts_nothing)
+{
+    probe_option("test_rows", "24");
+    expect_of_stopped_pass(3, false);
+}
+
+Test(source, a_prediction_is_not_cut)
+{
+    probe_option("questions", "true");
+    expect_of_stopped_pass(POINT_BATCHES, false);
+}
+
+Test(source, an_evaluation_after_the_stop_issues_nothing)
+{
+    probe_option("test", file);
+    seen.stop_at = 2;
+    span(0, 4, SKN_PURPOSE_TRAIN);
+    span(0, 0, SKN_PURPOSE_TEST);
+    probe_run_well();
+    cr_expect_eq(seen.reached[0], 4, "a span of training ends by a halt");
+    cr_expect_eq(seen.cut[0], 0);
+    cr_expect_eq(seen.reached[1], 0);
+    cr_expect_eq(seen.cut[1], 1);
 }
 
 /* The course sends it before it hears that the span has ended. */

@@ -327,7 +327,7 @@ judge(course_t *course)
         course->patience > 0 && progress->stale_epochs >= course->patience;
 }
 
-/* What was due at a marker has been reported. */
+/* Goes on after the reports of a marker, or stops there if that is wanted. */
 static skn_status_t
 pass_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {

@@ -152,10 +152,7 @@ on_batch(skn_actor_t *actor, void *state, const void *message,
         check_batch(actor, embedding->feature_count, batch, error);
     if (status != SKN_OK)
         return status;
-    const skn_issue_t issue = { .batch = batch->batch,
-                                .floor = batch->floor,
-                                .horizon = batch->horizon,
-                                .purpose = batch->purpose };
+    const skn_issue_t issue = SKN_ISSUE_OF(batch);
     skn_layer_flight_t *flight =
         skn_layer_admit(actor, &embedding->layer, &issue, batch->rows, error);
     if (!flight)

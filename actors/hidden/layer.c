@@ -252,10 +252,7 @@ skn_layer_take_slices(skn_actor_t *actor, skn_layer_t *layer,
                       const skn_parts_t *parts, skn_error_t *error)
 {
     const skn_activation_t *first = parts->at[0];
-    const skn_issue_t issue = { .batch = first->batch,
-                                .floor = first->floor,
-                                .horizon = first->horizon,
-                                .purpose = first->purpose };
+    const skn_issue_t issue = SKN_ISSUE_OF(first);
     skn_layer_flight_t *flight =
         skn_layer_admit(actor, layer, &issue, first->rows, error);
     if (!flight)

@@ -404,10 +404,7 @@ on_labels(skn_actor_t *actor, void *state, const void *message,
                         "samples, or the layer",
                         skn_actor_name(actor),
                         (unsigned long long)labels->batch, labels->rows);
-    const skn_issue_t issue = { .batch = labels->batch,
-                                .floor = labels->floor,
-                                .horizon = labels->horizon,
-                                .purpose = labels->purpose };
+    const skn_issue_t issue = SKN_ISSUE_OF(labels);
     skn_arrival_t *arrival = arrival_of(actor, output, &issue, "labels", error);
     if (!arrival)
         return error->status;
@@ -425,10 +422,7 @@ on_activation(skn_actor_t *actor, void *state, const void *message,
     output_t *output = state;
     const skn_parts_t *parts = message;
     const skn_activation_t *first = parts->at[0];
-    const skn_issue_t issue = { .batch = first->batch,
-                                .floor = first->floor,
-                                .horizon = first->horizon,
-                                .purpose = first->purpose };
+    const skn_issue_t issue = SKN_ISSUE_OF(first);
     skn_arrival_t *arrival =
         arrival_of(actor, output, &issue, "hidden vectors", error);
     if (!arrival)

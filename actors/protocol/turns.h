@@ -88,6 +88,13 @@ bool skn_turns_update_allowed(const skn_turns_t *turns, uint64_t horizon);
 skn_status_t skn_turns_check_batch(const skn_turns_t *turns, uint64_t batch,
                                    const char *name, skn_error_t *error);
 
+/* The issue of a batch, from a message that passes it on: labels, for one. */
+#define SKN_ISSUE_OF(message)                                                  \
+    {                                                                          \
+        .batch = (message)->batch, .floor = (message)->floor,                  \
+        .horizon = (message)->horizon, .purpose = (message)->purpose           \
+    }
+
 /* SKN_BAD_MESSAGE for a batch that the source cannot have issued yet: it would
  * wait for its turn forever, or others for it. The source issues a batch when
  * all before its floor, and all but one less than skn_turns_held before it,

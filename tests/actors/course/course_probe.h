@@ -14,7 +14,7 @@
 #define ROWS 10
 #define SPANS_MAX 64
 
-/* What the probe saw, and how it answers. */
+/* The messages that the probe has received, and how it answers them. */
 static struct {
     struct {
         uint64_t first, end;

@@ -122,7 +122,8 @@ Test(course_stops, a_stop_during_the_last_evaluation_leaves_it_to_the_resume)
     cr_expect_eq(seen.save[0].hash, 1);
 }
 
-/* Of a text with 10 batches an epoch, that is evaluated after every 5. */
+/* Makes the course one of a text: 10 batches an epoch, and an evaluation after
+ * every 5. */
 static void
 be_text(void)
 {

@@ -72,8 +72,8 @@ stop_and_resume(uint64_t batch)
     temp_folder_make(folder);
     resume_from(0, folder);
     json_t *stopped = event("stopped", 0);
-    cr_expect_eq(number(stopped, "batch"), batch);
-    cr_expect_eq(number(stopped, "epoch"), (batch - 1) / 10);
+    cr_expect_eq(number(stopped, "batch"), (double)batch);
+    cr_expect_eq(number(stopped, "epoch"), (double)((batch - 1) / 10));
     json_decref(stopped);
     cr_expect_eq(probe_told("\"event\""), batch == 30 ? 4 : 2);
     cr_expect_eq(probe_told("\"event\":\"checkpoint\""), 1);

@@ -343,14 +343,16 @@ read_run(skn_run_folder_t *run, skn_error_t *error)
     return status;
 }
 
-/* Completes a run whose manifest was put here before the run began (held.h). */
+/* Gives the run the config that it continues with, where nothing was saved with
+ * the one in run.json, or a manifest was put here before the run began
+ * (held.h). */
 static skn_status_t
 complete_run(skn_run_folder_t *run, const skn_run_options_t *options,
              skn_error_t *error)
 {
     const char *config = options->config_text;
     if (!config || !config[0] || strlen(config) > SKN_CONFIG_BYTES_MAX ||
-        !is_utf8(config))
+        !is_utf8(config) || strcmp(config, run->config) == 0)
         return SKN_OK;
     char *copy = strdup(config);
     if (!copy)
@@ -381,7 +383,8 @@ enter(skn_run_folder_t *run, const skn_run_options_t *options,
         status = options->resume
                      ? read_run(run, error)
                      : make_run(run, options, *checkpoint_count, error);
-    if (status == SKN_OK && options->resume && !run->config[0])
+    if (status == SKN_OK && options->resume && !options->only_ask &&
+        (!run->config[0] || *checkpoint_count == 0))
         status = complete_run(run, options, error);
     /* Last: a folder that is refused keeps all its contents. */
     if (status == SKN_OK && !options->only_ask)

@@ -52,8 +52,9 @@ typedef struct skn_run_options {
  * creates the folder and its parents, and replaces a run that has saved
  * nothing; SKN_CANNOT_CREATE when there is a checkpoint, or a run and anything
  * beside it: a file of the user's, a link to a missing checkpoint. A resume
- * fails with SKN_NO_INPUT when there is no run; where a manifest was put into a
- * folder before its run began there (held.h), `config_text` becomes the run's.
+ * fails with SKN_NO_INPUT when there is no run; where it has no checkpoint, or
+ * its manifest was put into the folder before it began there (held.h),
+ * `config_text` becomes the run's.
  * *checkpoint_count (may be NULL) is the number of checkpoints in the folder; 0
  * after a resume: the run starts at batch 0. NULL on failure. */
 skn_run_folder_t *skn_run_folder_open(const char *path,

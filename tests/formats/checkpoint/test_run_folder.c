@@ -128,6 +128,35 @@ Test(run_folder, a_run_that_saved_nothing_gives_way_to_a_new_one)
     skn_run_folder_close(&run);
 }
 
+/* The config of run.json after a resume with `config`. */
+static const char *
+config_after_resume(const char *config)
+{
+    static char text[64];
+    skn_error_t error = { 0 };
+    skn_run_options_t options = { .resume = true, .config_text = config };
+    skn_run_folder_t *run = skn_run_folder_open(path, &options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    skn_run_folder_close(&run);
+    options.config_text = NULL; /* what the file holds */
+    run = skn_run_folder_open(path, &options, NULL, &error);
+    cr_assert(run, "%s", error.text);
+    (void)snprintf(text, sizeof(text), "%s", skn_run_folder_config(run));
+    skn_run_folder_close(&run);
+    return text;
+}
+
+Test(run_folder, a_resume_before_the_first_checkpoint_keeps_the_new_config)
+{
+    skn_run_folder_t *run = enter(false, NULL, NULL);
+    skn_run_folder_close(&run);
+    cr_expect_str_eq(config_after_resume("a: 2\n"), "a: 2\n");
+    run = enter(true, NULL, NULL);
+    plant(run, "batch-000000000001");
+    skn_run_folder_close(&run);
+    cr_expect_str_eq(config_after_resume("a: 2\n"), CONFIG);
+}
+
 Test(run_folder, a_run_gives_way_only_where_nothing_else_is)
 {
     static const char *const kept[] = { "batch-000000000000", "latest", "best",

@@ -75,7 +75,7 @@ def more_warm_ups(case, credits):
                               for s in range(case.stages)])
 
 
-def zero_bubble(planned, credits):
+def replayed(planned, credits):
     """The order of work of a pipeline of messages that met exactly what was
     planned, to be repeated whatever is met (Qi et al. 2023 compute theirs by
     integer programs and heuristics, from the same profile)."""

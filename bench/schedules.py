@@ -37,7 +37,7 @@ MICROS = (8, 16, 32)
 LATENCIES = (0, .5, 1, 2)       # in units of f + b
 PIECES = 4                      # of W, by messages
 HOP_MS = .2                     # of a message between two threads: measured
-NAMES = ("GPipe", "1F1B", "1F1B, c ahead", "zero-bubble", "messages")
+NAMES = ("GPipe", "1F1B", "1F1B, c ahead", "replayed", "messages")
 
 Plan = collections.namedtuple(
     "Plan", "orders window cap counts_weights", defaults=(False,))
@@ -49,7 +49,7 @@ def plans_of(planned, credits=None):
     m = planned.micros
     static = (pipeline.gpipe(planned), pipeline.one_f_one_b(planned),
               pipeline.more_warm_ups(planned, c),
-              pipeline.zero_bubble(dataclasses.replace(planned, pieces=1), c))
+              pipeline.replayed(dataclasses.replace(planned, pieces=1), c))
     caps = (m, planned.stages, c, c)
     return dict(zip(NAMES, [Plan(orders, m, min(cap, m)) for orders, cap in
                             zip(static, caps)] + [Plan(None, c, c)]))
@@ -295,7 +295,7 @@ def true(own):
     print("### Two stages that compute\n")
     means = profile(own)
     print(f"{own.layers} layers a stage, width 256, {own.sequences} sequences "
-          "of 256 tokens a micro-batch. The profile that zero-bubble orders, "
+          "of 256 tokens a micro-batch. The profile that replayed orders, "
           "credits and latencies are made of, ms: " + ", ".join(
               f"{key} {value:.1f}" for key, value in means.items()) + ".\n")
     every, bits = [], {}

@@ -318,44 +318,40 @@ judge(course_t *course)
 {
     skn_progress_t *progress = &course->progress;
     /* A decoder trains all its steps, and its last state is its model. */
-    if (!course->has_validation ||
-        (progress->batch_tokens > 0 && course->patience == 0))
+    bool is_last_best = progress->batch_tokens > 0 && course->patience == 0;
+    if (!course->has_validation || is_last_best)
         return;
-    if (skn_progress_judge(progress, course->validation.p1))
+    if (skn_progress_judge(progress, course->validation.p1,
+                           !course->epoch_done))
         course->saving_best = course->has_keeper;
     course->stale =
         course->patience > 0 && progress->stale_epochs >= course->patience;
 }
 
-/* Goes on after the reports of a marker, or stops there if that is wanted. */
-static skn_status_t
-pass_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
-{
-    if (skn_actor_stop_wanted(actor))
-        course->stopping = !is_last(course);
-    return close_marker(actor, course, error);
-}
-
-static skn_status_t
-close_epoch(skn_actor_t *actor, course_t *course, bool evaluated,
-            skn_error_t *error)
-{
-    skn_status_t status = tell_epoch(actor, course, evaluated, error);
-    if (evaluated)
-        judge(course);
-    return status == SKN_OK ? pass_marker(actor, course, error) : status;
-}
-
 /* Reports an evaluation within an epoch. */
 static skn_status_t
-close_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
+tell_evaluation(skn_actor_t *actor, course_t *course, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_progress_write_validation(&course->progress, &text);
     skn_progress_new_line(&course->progress);
     course->progress.evaluation_due = 0;
-    skn_status_t status = tell(actor, &text, error);
-    return status == SKN_OK ? pass_marker(actor, course, error) : status;
+    return tell(actor, &text, error);
+}
+
+/* Reports an epoch, or an evaluation within one. */
+static skn_status_t
+close_report(skn_actor_t *actor, course_t *course, bool evaluated,
+             skn_error_t *error)
+{
+    skn_status_t status = course->epoch_done
+                              ? tell_epoch(actor, course, evaluated, error)
+                              : tell_evaluation(actor, course, error);
+    if (evaluated)
+        judge(course);
+    if (skn_actor_stop_wanted(actor))
+        course->stopping = !is_last(course);
+    return status == SKN_OK ? close_marker(actor, course, error) : status;
 }
 
 static skn_status_t
@@ -392,7 +388,7 @@ on_marker(skn_actor_t *actor, course_t *course, skn_error_t *error)
     if (!has_evaluations ||
         !skn_markers_evaluates(&course->markers, progress->batch,
                                progress->epoch))
-        return close_epoch(actor, course, false, error);
+        return close_report(actor, course, false, error);
     return evaluate(actor, course,
                     course->has_validation ? SKN_PURPOSE_VALIDATE
                                            : SKN_PURPOSE_TEST,
@@ -423,8 +419,7 @@ on_clock(skn_actor_t *actor, void *state, const void *message,
         skn_training_time_skip(&course->time, clock);
         if (course->stopping)
             return close_marker(actor, course, error);
-        return course->epoch_done ? close_epoch(actor, course, true, error)
-                                  : close_evaluation(actor, course, error);
+        return close_report(actor, course, true, error);
     default:
         skn_training_time_mark(&course->time, clock, &course->progress);
         return on_marker(actor, course, error);

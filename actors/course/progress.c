@@ -238,25 +238,27 @@ skn_progress_read(const char *json, skn_progress_t *progress,
     return status;
 }
 
-/* A decoder is judged by its loss, other models by P@1. */
+/* A decoder is judged by its loss, other models by P@1. A loss that is not
+ * finite is -1. */
 static bool
 is_better(const skn_progress_t *progress, double p1)
 {
     if (progress->batch_tokens == 0)
         return p1 > progress->best_p1;
-    return progress->best_nats < 0 ||
-           progress->validation_nats < progress->best_nats;
+    return progress->validation_nats >= 0 &&
+           (progress->best_nats < 0 ||
+            progress->validation_nats < progress->best_nats);
 }
 
 bool
-skn_progress_judge(skn_progress_t *progress, double p1)
+skn_progress_judge(skn_progress_t *progress, double p1, bool is_within)
 {
     bool is_best = is_better(progress, p1);
     progress->stale_epochs = is_best ? 0 : progress->stale_epochs + 1;
     if (!is_best)
         return false;
     progress->best_p1 = p1;
-    progress->best_epoch = progress->epoch;
+    progress->best_epoch = progress->epoch + is_within;
     progress->best_batch = progress->batch;
     progress->best_scores = progress->scores;
     progress->best_nats = progress->validation_nats;

@@ -38,7 +38,7 @@ typedef struct skn_progress {
     skn_scores_t best_scores;
     char best_sha256[65];
     skn_ledger_verdict_t ledger; /* verdict on the last save; not stored */
-    uint64_t stale_epochs;       /* since the best one */
+    uint64_t stale_epochs; /* since the best one; of a text, evaluations */
     bool finished;
     /* the epoch in work, so that a resume inside it loses no loss */
     double loss_sum;
@@ -94,9 +94,10 @@ skn_status_t skn_progress_read(const char *json, skn_progress_t *progress,
 skn_status_t skn_progress_load(skn_checkpoint_t *checkpoint,
                                skn_progress_t *progress,
                                skn_json_text_t *history, skn_error_t *error);
-/* Takes the P@1 on the validation points of the epoch that has ended, or of a
- * text validation_nats. True if the model is the best so far. */
-bool skn_progress_judge(skn_progress_t *progress, double p1);
+/* Takes the P@1 on the validation points at the end of an epoch, or of a text
+ * validation_nats, there or within an epoch. True if the model is the best so
+ * far. */
+bool skn_progress_judge(skn_progress_t *progress, double p1, bool is_within);
 /* True if the best model is that of the current batch; and if its hash is not
  * known yet. */
 bool skn_progress_is_best(const skn_progress_t *progress);

@@ -146,12 +146,12 @@ static skn_status_t
 update(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
        skn_error_t *error)
 {
-    assert(flight->phase == SKN_FLIGHT_BACK && layer->rows);
+    assert(flight->phase == SKN_FLIGHT_LANDED && layer->rows);
     assert(flight->batch == layer->turns.updates);
     skn_gradient_t *gradient =
         layer->work->gradient(actor, layer, flight, error);
     if (!gradient)
-        return SKN_NO_MEMORY;
+        return error->status;
     gradient->batch = flight->batch;
     gradient->changed = flight->rounding.changed;
     gradient->square = flight->rounding.square;
@@ -193,7 +193,7 @@ static skn_layer_flight_t *
 next_update(skn_layer_t *layer)
 {
     skn_layer_flight_t *last = flight_of(layer, layer->turns.updates);
-    return last->phase == SKN_FLIGHT_BACK &&
+    return last->phase == SKN_FLIGHT_LANDED &&
                    skn_turns_update_allowed(&layer->turns, last->horizon)
                ? last
                : NULL;
@@ -287,13 +287,13 @@ land(skn_actor_t *actor, skn_layer_t *layer, skn_layer_flight_t *flight,
 {
     skn_status_t status = SKN_OK;
     assert(flight->phase == SKN_FLIGHT_ABOVE);
-    flight->phase = SKN_FLIGHT_BACK;
+    flight->phase = SKN_FLIGHT_LANDED;
     /* This is the first batch after the start or a resume. */
     if (layer->landed < layer->turns.updates)
         layer->landed = layer->turns.updates;
     while (status == SKN_OK &&
            (flight = flight_of(layer, layer->landed))->batch == layer->landed &&
-           flight->phase == SKN_FLIGHT_BACK) {
+           flight->phase == SKN_FLIGHT_LANDED) {
         layer->landed++;
         if (layer->work->landed)
             status = layer->work->landed(actor, layer, flight, error);

@@ -4,9 +4,9 @@
  * The code that the first hidden layer (embedding.c) and the later ones
  * (dense.c) share. A batch passes through four phases:
  *
- *     free ─input─▶ waiting ─turn─▶ flying ─gradient from above─▶ landed
- *       ▲                 └─ an evaluation ends here                 │
- *       └────────── turn: row gradients go to the updater ───────────┘
+ *     free ─input─▶ waiting ─turn─▶ above ─gradient from there─▶ landed
+ *       ▲                 └─ an evaluation ends here                │
+ *       └────────── turn: row gradients go to the updater ──────────┘
  *
  * A kind's state begins with its skn_layer_t, so that the handlers below work
  * for every kind; the differences are in skn_layer_work_t. One thread, the
@@ -25,7 +25,7 @@ typedef enum skn_flight_phase {
     SKN_FLIGHT_FREE,
     SKN_FLIGHT_WAITING, /* the input is here */
     SKN_FLIGHT_ABOVE,   /* the activation has gone up */
-    SKN_FLIGHT_BACK     /* the gradient has come down */
+    SKN_FLIGHT_LANDED   /* the gradient has come down */
 } skn_flight_phase_t;
 
 typedef struct skn_held_part { /* parts of a gather that are kept */
@@ -80,7 +80,7 @@ struct skn_layer {
     /* Batches are issued before their turn; a batch counts in the window from
      * its forward pass to its update. */
     uint32_t flight_count, window_count;
-    float *gradients; /* [flights][gradient_floats] */
+    float *gradients; /* [window_count][gradient_floats] */
     size_t gradient_floats;
     /* The row gradients of a batch are computed in so many pieces, while no
      * message waits or because there is no room for another batch; 0: at once,

@@ -162,7 +162,8 @@ skn_option_u32(const skn_actor_t *actor, const char *name)
         "falls along a cosine"
 #define SKN_SETTING_WARMUP_BATCHES                                             \
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
-        "warmup, cosine: batches until the full rate is reached"
+        "warmup, cosine: batches (decoder: steps) until the full rate is "     \
+        "reached"
 #define SKN_SETTING_FLOOR                                                      \
     REAL, 0, 1, NULL, "cosine: final rate, as a share of the full rate"
 
@@ -204,8 +205,8 @@ skn_option_u32(const skn_actor_t *actor, const char *name)
         "has a copy of weights, which the updater renews from its own in f32"
 #define SKN_SETTING_PATIENCE                                                   \
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
-        "epochs without progress on the points held back until the run "       \
-        "stops; 0: never"
+        "epochs (decoder: evaluations) without progress on the points held "   \
+        "back until the run stops; 0: never"
 #define SKN_SETTING_EVALUATE_EVERY                                             \
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
         "epochs between evaluations; 0: only at the end"
@@ -220,7 +221,8 @@ skn_option_u32(const skn_actor_t *actor, const char *name)
 
 #define SKN_SETTING_EVERY_BATCHES                                              \
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
-        "batches between checkpoints; 0: not by batches"
+        "batches between checkpoints; 0: not by batches; decoder: "            \
+        "micro-batches, rounded up to whole steps"
 #define SKN_SETTING_EVERY_EPOCHS                                               \
     INT, 0, SKN_COUNT_MAX, NULL,                                               \
         "epochs between checkpoints; 0: not by epochs. The end of a run is "   \

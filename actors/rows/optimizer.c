@@ -14,19 +14,19 @@ skn_optimizer_init(skn_optimizer_t *optimizer)
 }
 
 double
-skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t batch)
+skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t step)
 {
     double rate = optimizer->rate;
-    uint64_t warmup = optimizer->warmup_batches;
+    uint64_t warmup = optimizer->warmup_steps;
     if (optimizer->schedule == SKN_RATE_CONSTANT)
         return rate;
-    if (batch < warmup)
-        return rate * (double)(batch + 1) / (double)warmup;
+    if (step < warmup)
+        return rate * (double)(step + 1) / (double)warmup;
     if (optimizer->schedule == SKN_RATE_WARMUP ||
-        optimizer->total_batches <= warmup)
+        optimizer->total_steps <= warmup)
         return rate;
     double way =
-        (double)(batch - warmup) / (double)(optimizer->total_batches - warmup);
+        (double)(step - warmup) / (double)(optimizer->total_steps - warmup);
     if (way > 1.0)
         way = 1.0;
     double share = 0.5 * (1.0 + cos(M_PI * way));
@@ -34,16 +34,16 @@ skn_optimizer_rate(const skn_optimizer_t *optimizer, uint64_t batch)
 }
 
 void
-skn_optimizer_begin(skn_optimizer_t *optimizer, uint64_t batch)
+skn_optimizer_begin(skn_optimizer_t *optimizer, uint64_t step)
 {
-    double step = (double)batch + 1.0; /* t of Algorithm 1 */
-    optimizer->batch = batch;
+    double t = (double)step + 1.0; /* of Algorithm 1 */
+    optimizer->step = step;
     optimizer->adam = (skn_adam_t){
-        .rate = (float)skn_optimizer_rate(optimizer, batch),
+        .rate = (float)skn_optimizer_rate(optimizer, step),
         .one_minus_beta1 = (float)(1.0 - optimizer->beta1),
         .one_minus_beta2 = (float)(1.0 - optimizer->beta2),
-        .correction1 = (float)(1.0 / (1.0 - pow(optimizer->beta1, step))),
-        .correction2 = (float)(1.0 / (1.0 - pow(optimizer->beta2, step))),
+        .correction1 = (float)(1.0 / (1.0 - pow(optimizer->beta1, t))),
+        .correction2 = (float)(1.0 / (1.0 - pow(optimizer->beta2, t))),
         .eps = (float)optimizer->eps,
         .weight_decay = (float)optimizer->weight_decay,
     };
@@ -54,7 +54,7 @@ step_adam(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
           uint32_t row, const float *gradient)
 {
     uint32_t *last = skn_rows_step(rows, row);
-    uint32_t now = (uint32_t)(optimizer->batch + 1);
+    uint32_t now = (uint32_t)(optimizer->step + 1);
     uint32_t since = now - *last;
     skn_adam_t adam = optimizer->adam;
     adam.decay1 = (float)optimizer->beta1;
@@ -103,7 +103,7 @@ skn_optimizer_step(const skn_optimizer_t *optimizer, const skn_rows_t *rows,
                    uint32_t row, uint32_t global_row, const float *gradient)
 {
     skn_noise_t noise = { .key = optimizer->noise_key,
-                          .stream = optimizer->batch,
+                          .stream = optimizer->step,
                           .row = global_row };
     switch (rows->kind) {
     case SKN_ROWS_ADAM:

@@ -440,9 +440,9 @@ open_optimizer(const skn_actor_t *actor, updater_t *updater, uint64_t seed,
     optimizer->schedule = strcmp(schedule, "constant") == 0 ? SKN_RATE_CONSTANT
                           : strcmp(schedule, "warmup") == 0 ? SKN_RATE_WARMUP
                                                             : SKN_RATE_COSINE;
-    optimizer->warmup_batches =
+    optimizer->warmup_steps =
         (uint64_t)skn_actor_option_int(actor, "warmup_batches");
-    optimizer->total_batches =
+    optimizer->total_steps =
         (uint64_t)skn_actor_option_int(actor, "total_batches");
     optimizer->floor = skn_actor_option_real(actor, "floor");
     optimizer->noise_key = skn_draw_key(seed, SKN_DRAW_ROUND, tensor);
@@ -728,7 +728,7 @@ static const skn_option_t options[] = {
     SKN_OPTION_OF("schedule", "constant", SKN_SETTING_SCHEDULE),
     SKN_OPTION_OF("warmup_batches", "0", SKN_SETTING_WARMUP_BATCHES),
     { "total_batches", SKN_OPTION_INT, "0", 0, 1e15, NULL,
-      "cosine: number of batches of the run" },
+      "cosine: number of steps of the run" },
     SKN_OPTION_OF("floor", "0", SKN_SETTING_FLOOR),
     SKN_OPTION_OF("seed", "1", SKN_SETTING_SEED),
     SKN_LAYOUT_OPTIONS,

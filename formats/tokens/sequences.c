@@ -102,12 +102,12 @@ by_hash(const void *left, const void *right, void *units)
 }
 
 /* Holds back units in the order of their hashes until they have `wanted`
- * tokens; passes over those that are longer than `longest`. Returns the number
- * of units. */
+ * tokens; passes over those that are longer than `longest`. Returns the tokens
+ * that are held back. */
 static uint64_t
 units_hold(units_t *units, uint64_t wanted, uint64_t longest)
 {
-    uint64_t held = 0, count = 0, last = 0;
+    uint64_t held = 0, last = 0;
     for (uint64_t k = 0; k < units->count; k++)
         units->order[k] = k;
     if (units->count > 1)
@@ -115,7 +115,7 @@ units_hold(units_t *units, uint64_t wanted, uint64_t longest)
                 units->unit);
     for (uint64_t k = 0; k < units->count; k++) {
         unit_t *unit = &units->unit[units->order[k]];
-        bool is_copy = count > 0 && unit->hash == last;
+        bool is_copy = held > 0 && unit->hash == last;
         if (held >= wanted && !is_copy)
             break;
         if (unit->end - unit->from > longest)
@@ -123,32 +123,37 @@ units_hold(units_t *units, uint64_t wanted, uint64_t longest)
         unit->is_held = true;
         held += unit->end - unit->from;
         last = unit->hash;
-        count++;
     }
-    return count;
+    return held;
 }
 
-/* Chooses the units of `share` of the tokens. */
+/* Chooses the units of `share` of the tokens: documents, or blocks if there are
+ * few documents, or too many tokens are in long ones. */
 static skn_status_t
 units_choose(units_t *units, const skn_tokens_t *tokens, const char *name,
              uint32_t context, double share, uint64_t seed, skn_error_t *error)
 {
     uint64_t total = skn_tokens_info(tokens)->token_count;
     uint64_t wanted = (uint64_t)(share * (double)total);
+    if (share == 0) { /* one unit, whatever the length of the text */
+        if (!units_init(units, 1, "blocks"))
+            return no_memory(name, error);
+        units->unit[0].end = total;
+        return SKN_OK;
+    }
     if (wanted <= context)
         wanted = (uint64_t)context + 1;
     if (skn_tokens_info(tokens)->document_count >=
         SKN_SEQUENCES_DOCUMENTS_MIN) {
         if (!documents_make(units, tokens, seed))
             return no_memory(name, error);
-        if (share == 0 || units_hold(units, wanted, wanted) > 0)
+        if (units_hold(units, wanted, wanted) >= wanted)
             return SKN_OK;
         units_fini(units);
     }
     if (!blocks_make(units, total, context, wanted, seed))
         return no_memory(name, error);
-    if (share > 0)
-        (void)units_hold(units, wanted, UINT64_MAX);
+    (void)units_hold(units, wanted, UINT64_MAX);
     return SKN_OK;
 }
 

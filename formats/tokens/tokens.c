@@ -40,16 +40,6 @@ typedef struct tokens_opening {
     skn_texts_t texts;
 } tokens_opening_t;
 
-/* The ids that were asked for; 0: the tokenizer was given. */
-static uint32_t
-learned_ids(const skn_tokens_options_t *options)
-{
-    if (options->tokenizer)
-        return 0;
-    return options->kind == SKN_TOKENIZER_BYTES ? SKN_TOKEN_WORDS
-                                                : options->vocabulary;
-}
-
 static bool
 file_fits(void *owner, const skn_cache_t *cache)
 {
@@ -58,7 +48,7 @@ file_fits(void *owner, const skn_cache_t *cache)
     const skn_tokens_head_t *head = cache->file;
     if (skn_tokens_head_fault(head, cache->file_bytes) ||
         head->fingerprint != opening->texts.fingerprint ||
-        head->learned_ids != learned_ids(options))
+        head->learned_ids != skn_tokens_learned_ids(options))
         return false;
     if (options->tokenizer
             ? head->tokenizer_hash != skn_tokenizer_hash(options->tokenizer)
@@ -125,7 +115,7 @@ other_tokenizer(const char *name, const skn_tokens_head_t *head,
     if (given ? head->tokenizer_hash == skn_tokenizer_hash(given)
               : head->kind == (uint32_t)options->kind &&
                     (head->learned_ids == 0 ||
-                     head->learned_ids == learned_ids(options)))
+                     head->learned_ids == skn_tokens_learned_ids(options)))
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_DATA,
                    "%s: its tokens are those of another tokenizer: %s, %u "

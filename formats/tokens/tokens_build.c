@@ -164,10 +164,7 @@ tokenizer_make(token_writing_t *build, skn_error_t *error)
         return status;
     skn_tokens_head_t *head = &build->head;
     head->kind = (uint32_t)skn_tokenizer_kind(build->tokenizer);
-    head->learned_ids = options->tokenizer ? 0
-                        : options->kind == SKN_TOKENIZER_WORDS
-                            ? options->vocabulary
-                            : SKN_TOKEN_WORDS;
+    head->learned_ids = skn_tokens_learned_ids(options);
     head->tokenizer_hash = skn_tokenizer_hash(build->tokenizer);
     head->ids = skn_tokenizer_ids(build->tokenizer);
     head->id_bytes = skn_tokens_id_bytes(head->ids);

@@ -72,4 +72,14 @@ skn_status_t skn_tokens_build(const char *name, const skn_texts_t *texts,
                               const skn_tokens_options_t *options,
                               skn_cache_temp_t *temp, skn_error_t *error);
 
+/* The ids that were asked for; 0: the tokenizer was given. */
+static inline uint32_t
+skn_tokens_learned_ids(const skn_tokens_options_t *options)
+{
+    if (options->tokenizer)
+        return 0;
+    return options->kind == SKN_TOKENIZER_BYTES ? SKN_TOKEN_WORDS
+                                                : options->vocabulary;
+}
+
 #endif

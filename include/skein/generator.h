@@ -12,8 +12,9 @@
  *         fwrite(token.text, 1, token.bytes, stdout);
  *     skn_generator_close(&generator);
  *
- * It needs a run folder and no corpus: the tokenizer is in the folder. A
- * generator belongs to one thread at a time. SKN_USAGE for a NULL.
+ * It needs a run folder, which has the tokenizer, and no corpus, except to
+ * measure the text that the run held back. A generator belongs to one thread at
+ * a time. SKN_USAGE for a NULL.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SKEIN_GENERATOR_H
 #define SKEIN_GENERATOR_H
@@ -51,9 +52,10 @@ typedef struct skn_generator_info {
     uint32_t ids, context; /* of tokens; tokens of the longest sequence */
 } skn_generator_info_t;
 
-/* Opens the model at `path`: a run folder or a checkpoint; *info, unless `info`
- * is NULL, describes it as long as the generator lives. NULL and SKN_USAGE if
- * it is not a decoder; SKN_NO_INPUT, SKN_BAD_DATA, SKN_NO_MEMORY. */
+/* Opens the model at `path`: a run folder (its `best` checkpoint if it has one,
+ * else the newest that is whole) or a checkpoint; *info, unless `info` is NULL,
+ * describes it as long as the generator lives. NULL and SKN_USAGE if it is not
+ * a decoder; SKN_NO_INPUT, SKN_BAD_DATA, SKN_NO_MEMORY. */
 SKN_API skn_generator_t *skn_generator_open(const char *path,
                                             const skn_generator_info_t **info,
                                             skn_error_t *error);
@@ -94,9 +96,10 @@ typedef struct skn_text_score {
 
 /* Measures the part of its training text that the run held back, or the file or
  * folder `text`, unless it is NULL, with what is left of it at the end as a
- * shorter sequence; nothing is left beside `text`. The statuses
- * of skn_tokens_open; SKN_USAGE if the run held nothing back; SKN_BAD_DATA if
- * its text has changed since, or `text` is shorter than one sequence. */
+ * shorter sequence; writes no file. It ends the text that the generator was
+ * continuing: call skn_generator_prompt before the next token. The statuses of
+ * skn_tokens_open; SKN_USAGE if the run held nothing back; SKN_BAD_DATA if its
+ * text has changed since, or `text` has no token to predict. */
 SKN_API skn_status_t skn_generator_score(skn_generator_t *generator,
                                          const char *text,
                                          skn_text_score_t *score,

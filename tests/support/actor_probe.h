@@ -34,7 +34,8 @@ static struct {
     const char *option[40][2];
     const char *to[12], *from[12]; /* messages to and from the subject */
     const char *gathered[4];       /* those of `to` that come in parts */
-    uint32_t credit;               /* of every pipe; 0: plenty */
+    bool twin;       /* the actor "twin" sends the parts, too: also a probe */
+    uint32_t credit; /* of every pipe; 0: plenty */
     /* After it: */
     char events[PROBE_EVENTS_BYTES];
     skn_status_t status;
@@ -113,7 +114,7 @@ static inline void
 probe_pipe(skn_draft_t *draft, const char *from, const char *to,
            const char *message)
 {
-    const char *const senders[] = { from, NULL };
+    const char *senders[] = { from, NULL, NULL };
     const char *const receivers[] = { to, NULL };
     skn_draft_pipe_t pipe = { .from = senders,
                               .to = receivers,
@@ -133,6 +134,7 @@ probe_pipe(skn_draft_t *draft, const char *from, const char *to,
         if (strcmp(probe.gathered[k], message) == 0) {
             pipe.collect = "gather";
             pipe.by = "batch";
+            senders[1] = probe.twin ? "twin" : NULL;
         }
     skn_draft_pipe(draft, &pipe);
 }
@@ -162,6 +164,8 @@ probe_spec(skn_problems_t *problems)
     for (size_t k = 0; probe.option[k][0]; k++)
         skn_draft_option(draft, probe.option[k][0], "%s", probe.option[k][1]);
     skn_draft_actor(draft, "probe", "probe", SKN_CORE_FLOAT, 0);
+    if (probe.twin)
+        skn_draft_actor(draft, "twin", "probe", SKN_CORE_FLOAT, 0);
     for (size_t k = 0; probe.to[k]; k++)
         probe_pipe(draft, "probe", name, probe.to[k]);
     probe_needs(draft, name);

@@ -170,6 +170,14 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
                                "micro-batches of %lld tokens",
                                (long long)model->train.batch_tokens,
                                (long long)micro);
+    if (model->train.patience > 0 &&
+        decoder->head.loss == SKN_LOSS_ONE_VS_ALL) {
+        (void)skn_problems_add(problems, skn_rules_mark(train, "patience"),
+                               "'patience' needs the nats of held-back text, "
+                               "and the head has 'loss: one_vs_all'");
+        (void)skn_problems_hint(problems, "leave it out, or set 'loss: "
+                                          "softmax' in model.head");
+    }
     check_nodes(model, root, problems);
     if (model->train.order == SKN_ORDER_FREE)
         (void)skn_problems_add(problems, skn_rules_mark(train, "order"),

@@ -301,7 +301,8 @@
     SKN_KEY(O, skn_model_train_t, double, validate, "validate", "0",           \
             SKN_SETTING_VALIDATE)                                              \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, patience, "patience", "auto",  \
-                 "; auto: 3 with validate, otherwise 0", SKN_SETTING_PATIENCE)
+                 "; auto: 3 with validate, otherwise 0; of a decoder 0",       \
+                 SKN_SETTING_PATIENCE)
 
 /* --- checkpoint, resources ------------------------------------------------ */
 

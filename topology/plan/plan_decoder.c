@@ -337,6 +337,49 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
 
 /* --- memory --------------------------------------------------------------- */
 
+/* The gradient of all weights of a stage, or of a shard of an exact head, is one
+ * array of a message. */
+static skn_status_t
+check_gradient(const char *actor, uint64_t weights, const char *key,
+               skn_error_t *error)
+{
+    if (weights <= SKN_RUN_MAX)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_CONFIG,
+                   "a %s of the decoder would have %" PRIu64
+                   " weights, at most %u fit into the message of its gradient",
+                   actor, weights, SKN_RUN_MAX);
+    return skn_fail_hint(error, SKN_BAD_CONFIG,
+                         "increase %s, or make the model narrower", key);
+}
+
+skn_status_t
+skn_plan_check_gradients(const skn_plan_t *plan, skn_error_t *error)
+{
+    const skn_model_decoder_t *decoder = &plan->model->decoder;
+    const skn_decoder_shape_t shape = skn_model_shape(plan->model);
+    uint64_t width = (uint64_t)decoder->width;
+    uint32_t stages = (uint32_t)decoder->stages;
+    size_t head = plan->model->layer_count - 1;
+    skn_status_t status = SKN_OK;
+    for (uint32_t s = 0; s < stages && status == SKN_OK; s++)
+        status = check_gradient(
+            "stage",
+            width * skn_decoder_stage_rows(
+                        &shape, plan->stage_first[s + 1] - plan->stage_first[s],
+                        s + 1 == stages),
+            "model.stages", error);
+    /* Of sampled rows alone, a gradient is shorter. */
+    bool is_exact = plan->model->layers[head].sampler.kind == SKN_SAMPLER_EXACT;
+    uint32_t shards = is_exact ? (uint32_t)plan->model->layers[head].shards : 0;
+    for (uint32_t s = 0; s < shards && status == SKN_OK; s++)
+        status = check_gradient("head",
+                                width * (skn_plan_first(plan, head, s + 1) -
+                                         skn_plan_first(plan, head, s)),
+                                "model.head.shards", error);
+    return status;
+}
+
 uint64_t
 skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer)
 {

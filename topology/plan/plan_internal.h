@@ -74,6 +74,10 @@ skn_status_t skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model,
 /* Deals a decoder's layers to its stages, by the weights of their nodes and
  * what else their cores compute, and counts the micro-batches in flight. */
 void skn_plan_deal_stages(skn_plan_t *plan);
+/* SKN_BAD_CONFIG: a stage, or a shard of the head, has too many weights for a
+ * message. */
+skn_status_t skn_plan_check_gradients(const skn_plan_t *plan,
+                                      skn_error_t *error);
 /* Weights of a layer of a decoder. */
 uint64_t skn_plan_decoder_weights(const skn_plan_t *plan, size_t layer);
 /* Bytes that the stages on a node (0 in one process) keep of the micro-batches

@@ -175,5 +175,8 @@ skn_generator_score(skn_generator_t *generator, const char *text,
                          score, error);
     skn_sequences_split_fini(&split);
     skn_tokens_close(&tokens);
+    /* The reader has read what was measured. */
+    generator->reader.count = 0;
+    generator->has_chosen = false;
     return status;
 }

@@ -266,19 +266,38 @@ Test(progress, the_best_has_the_highest_p1_or_the_lowest_nats_of_a_text)
 {
     skn_progress_t progress;
     skn_progress_init(&progress);
-    cr_expect(skn_progress_judge(&progress, .5));
-    cr_expect(!skn_progress_judge(&progress, .5));
+    cr_expect(skn_progress_judge(&progress, .5, false));
+    cr_expect(!skn_progress_judge(&progress, .5, false));
     cr_expect_eq(progress.stale_epochs, 1);
-    cr_expect(skn_progress_judge(&progress, .6));
+    cr_expect(skn_progress_judge(&progress, .6, false));
     skn_progress_init(&progress);
     progress.batch_tokens = 4096;
     progress.validation_nats = 3;
-    cr_expect(skn_progress_judge(&progress, .5));
-    cr_expect(!skn_progress_judge(&progress, .6));
+    progress.epoch = 4;
+    cr_expect(skn_progress_judge(&progress, .5, false));
+    cr_expect_eq(progress.best_epoch, 4);
+    cr_expect(!skn_progress_judge(&progress, .6, true));
     progress.validation_nats = 2.9;
-    cr_expect(skn_progress_judge(&progress, .4));
+    cr_expect(skn_progress_judge(&progress, .4, true));
+    cr_expect_eq(progress.best_epoch, 5);
     cr_expect_eq(progress.best_nats, 2.9);
     cr_expect_eq(progress.stale_epochs, 0);
+}
+
+Test(progress, a_loss_that_is_not_finite_is_never_the_best)
+{
+    skn_progress_t progress;
+    skn_progress_init(&progress);
+    progress.batch_tokens = 4096;
+    progress.validation_nats = -1;
+    cr_expect(!skn_progress_judge(&progress, .5, false));
+    cr_expect_eq(progress.best_epoch, 0);
+    progress.validation_nats = 3;
+    cr_expect(skn_progress_judge(&progress, .5, false));
+    progress.validation_nats = -1;
+    cr_expect(!skn_progress_judge(&progress, .5, false));
+    cr_expect_eq(progress.best_nats, 3);
+    cr_expect_eq(progress.stale_epochs, 1);
 }
 
 Test(progress, done_is_of_the_last_model_without_validation)

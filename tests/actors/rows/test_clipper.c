@@ -1,5 +1,5 @@
 /* test_clipper.c - tests the factor of a step's gradient, and steps that are
- * left out. The probe plays the updaters.
+ * left out. The probe plays one updater and, with its twin, a second one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -13,6 +13,10 @@ static struct {
     size_t counts[STEPS]; /* of squares; 0: two */
     double factor[STEPS];
     bool skip[STEPS];
+    /* Of the second updater, whose layer is "head". */
+    double twin_square[STEPS];
+    uint32_t twin_count;
+    uint64_t twin_batch; /* of its first step */
 } seen;
 
 static skn_status_t
@@ -27,6 +31,30 @@ send_next(skn_actor_t *actor, skn_error_t *error)
         norm.square.count = seen.counts[seen.sent];
     seen.sent++;
     return skn_actor_send(actor, &skn_gradient_norm_schema, &norm, error);
+}
+
+static skn_status_t
+send_of_twin(skn_actor_t *actor, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (uint32_t k = 0; k < STEPS && status == SKN_OK; k++) {
+        double square[4] = { seen.twin_square[k] };
+        const skn_gradient_norm_t norm = { .batch = seen.twin_batch + 8 * k,
+                                           .layer = "head",
+                                           .square = { square,
+                                                       seen.twin_count } };
+        status = skn_actor_send(actor, &skn_gradient_norm_schema, &norm, error);
+    }
+    skn_actor_finish(actor);
+    return status;
+}
+
+static skn_status_t
+start(skn_actor_t *actor, skn_error_t *error)
+{
+    return strcmp(skn_actor_name(actor), "twin") == 0
+               ? send_of_twin(actor, error)
+               : send_next(actor, error);
 }
 
 static skn_status_t
@@ -48,13 +76,15 @@ static void
 set_up(void)
 {
     probe.kind = &skn_clipper;
-    probe.start = send_next;
+    probe.start = start;
     probe.react = react;
     probe.to[0] = "gradient_norm";
     probe.from[0] = "clip";
     probe.gathered[0] = "gradient_norm";
     probe_option("max_norm", "2");
     seen.steps = STEPS;
+    seen.twin_count = 1;
+    seen.twin_batch = 7;
 }
 
 TestSuite(clipper, .init = set_up, .timeout = 60);
@@ -125,4 +155,43 @@ Test(clipper, squares_that_are_missing_are_refused)
     seen.counts[2] = 1;
     expect_refused("clipper: 1 squares of layer 'decoder', expected 2");
     cr_expect_eq(seen.received, 2);
+}
+
+Test(clipper, the_norm_is_of_all_updaters)
+{
+    const double square[STEPS] = { 9, 0, 1, 4, 1 };
+    const double twin_square[STEPS] = { 16, 25, 0, 1e12, 0 };
+    probe.twin = true;
+    seen.twin_count = 3;
+    memcpy(seen.square, square, sizeof(square));
+    memcpy(seen.twin_square, twin_square, sizeof(twin_square));
+    probe_run_well();
+    cr_assert_eq(seen.received, STEPS);
+    for (int k = 0; k < STEPS; k++) {
+        double want = 2 / (sqrt(square[k] + twin_square[k]) + 1e-6);
+        cr_expect_float_eq(seen.factor[k], want < 1 ? want : 1, 1e-12);
+    }
+}
+
+Test(clipper, the_updater_that_is_not_finite_is_named)
+{
+    probe.twin = true;
+    seen.twin_square[1] = NAN;
+    seen.square[3] = seen.twin_square[3] = INFINITY;
+    probe_run_well();
+    cr_expect(strstr(probe.events,
+                     "{\"event\":\"skipped\",\"batch\":15,\"layer\":"
+                     "\"head\",\"skipped\":1}"),
+              "%s", probe.events);
+    cr_expect_eq(probe_told("skipped\",\"batch"), 2);
+    for (int k = 0; k < STEPS; k++)
+        cr_expect_eq(seen.skip[k], k == 1 || k == 3);
+}
+
+Test(clipper, squares_of_an_updater_are_as_many_as_in_its_first_step)
+{
+    probe.twin = true;
+    seen.twin_count = 3;
+    seen.counts[1] = 1;
+    expect_refused("clipper: 1 squares of layer 'decoder', expected 2");
 }

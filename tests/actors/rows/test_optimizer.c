@@ -354,7 +354,7 @@ Test(optimizer, rounding_depends_on_batch_and_global_row_alone)
 Test(optimizer, a_constant_rate_is_constant)
 {
     skn_optimizer_t *optimizer = optimizer_new(0.5, 0);
-    optimizer->warmup_batches = 10;
+    optimizer->warmup_steps = 10;
     cr_expect_eq(skn_optimizer_rate(optimizer, 0), 0.5);
     cr_expect_eq(skn_optimizer_rate(optimizer, 1u << 30), 0.5);
     free(optimizer);
@@ -364,11 +364,11 @@ Test(optimizer, a_warm_up_goes_up_in_even_steps_and_stays)
 {
     skn_optimizer_t *optimizer = optimizer_new(0.5, 0);
     optimizer->schedule = SKN_RATE_WARMUP;
-    optimizer->warmup_batches = 4;
+    optimizer->warmup_steps = 4;
     const double want[] = { 0.125, 0.25, 0.375, 0.5, 0.5, 0.5 };
     for (uint64_t batch = 0; batch < 6; batch++)
         cr_expect_eq(skn_optimizer_rate(optimizer, batch), want[batch]);
-    optimizer->warmup_batches = 0;
+    optimizer->warmup_steps = 0;
     cr_expect_eq(skn_optimizer_rate(optimizer, 0), 0.5);
     free(optimizer);
 }
@@ -377,8 +377,8 @@ Test(optimizer, a_cosine_goes_down_to_its_floor)
 {
     skn_optimizer_t *optimizer = optimizer_new(2, 0);
     optimizer->schedule = SKN_RATE_COSINE;
-    optimizer->warmup_batches = 10;
-    optimizer->total_batches = 110;
+    optimizer->warmup_steps = 10;
+    optimizer->total_steps = 110;
     optimizer->floor = 0.1;
     cr_expect_eq(skn_optimizer_rate(optimizer, 9), 2);
     cr_expect_eq(skn_optimizer_rate(optimizer, 10), 2);
@@ -388,7 +388,7 @@ Test(optimizer, a_cosine_goes_down_to_its_floor)
     for (uint64_t batch = 10; batch < 110; batch++)
         cr_expect_leq(skn_optimizer_rate(optimizer, batch + 1),
                       skn_optimizer_rate(optimizer, batch));
-    optimizer->total_batches = 0; /* not known: as a warm-up */
+    optimizer->total_steps = 0; /* not known: as a warm-up */
     cr_expect_eq(skn_optimizer_rate(optimizer, 500), 2);
     free(optimizer);
 }
@@ -399,7 +399,7 @@ Test(optimizer, the_rate_of_the_schedule_is_the_rate_of_the_step)
     skn_rows_t rows = rows_new(SKN_ROWS_SGD, 1);
     skn_optimizer_t *optimizer = optimizer_new(0.5, 0);
     optimizer->schedule = SKN_RATE_WARMUP;
-    optimizer->warmup_batches = 4;
+    optimizer->warmup_steps = 4;
     skn_optimizer_begin(optimizer, 1);
     skn_optimizer_step(optimizer, &rows, 0, 0, g);
     cr_expect_eq(skn_rows_weight(&rows, 0)[0], -0.25f);

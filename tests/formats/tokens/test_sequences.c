@@ -180,6 +180,17 @@ Test(sequences, blocks_are_held_back_where_documents_are_few_or_long)
     cr_expect_leq(split.validate.token_count, 2 * block);
     skn_sequences_split_fini(&split);
     skn_tokens_close(&tokens);
+    /* A short one beside them is not all that is held back. */
+    char path[600];
+    (void)snprintf(path, sizeof(path), "%s/short", folder.path);
+    text_write(path, "a few words");
+    const skn_tokens_options_t options = { .cache = SKN_CACHE_ANONYMOUS };
+    tokens = tokens_good(folder.path, &options);
+    split = split_good(tokens, 16, 0.02, 1);
+    cr_expect_geq(split.validate.token_count,
+                  skn_tokens_info(tokens)->token_count / 50);
+    skn_sequences_split_fini(&split);
+    skn_tokens_close(&tokens);
     folder_remove(folder.path);
 }
 

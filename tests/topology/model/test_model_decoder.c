@@ -90,6 +90,11 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
         { "layers: 2", "train: { clip_norm: 1e-300 }\n",
           "m.yaml:4:21: 'clip_norm' is 1e-300: gradients of that norm are lost "
           "in the rounding of floats; set 1, or 0 for no limit\n" },
+        { "layers: 2, head: { loss: one_vs_all }",
+          "train: { validate: 0.1, patience: 3 }\n",
+          "m.yaml:4:35: 'patience' needs the nats of held-back text, and the "
+          "head has 'loss: one_vs_all'; leave it out, or set 'loss: softmax' "
+          "in model.head\n" },
         { "layers: 2", "train: { order: free }\n",
           "m.yaml:4:17: a decoder has 'order: fixed'\n" },
         { "layers: 2",

@@ -123,6 +123,25 @@ Test(plan_decoder, inner_is_never_more_than_a_layer_may_have)
     skn_model_run_close(&run);
 }
 
+Test(plan_decoder, a_stage_has_no_more_weights_than_a_message)
+{
+    skn_model_run_t run = open_run(NULL, 0);
+    skn_model_t model = *run.plan.model;
+    skn_error_t error = { 0 };
+    cr_expect_eq(skn_plan_check_gradients(&run.plan, &error), SKN_OK);
+    model.decoder.width = 16384; /* four matrices are 2^30 weights */
+    run.plan.model = &model;
+    cr_expect_eq(skn_plan_check_gradients(&run.plan, &error), SKN_BAD_CONFIG);
+    cr_expect(strstr(error.text, "a stage of the decoder would have "), "%s",
+              error.text);
+    cr_expect(strstr(error.text, " weights, at most 1073741824 fit into the "
+                                 "message of its gradient"),
+              "%s", error.text);
+    cr_expect_str_eq(error.hint,
+                     "increase model.stages, or make the model narrower");
+    skn_model_run_close(&run);
+}
+
 /* Trains, and gives the hash of the weights that the run ended with. */
 static void
 sha256_of(const char *const *words, size_t count, char sha256[65])

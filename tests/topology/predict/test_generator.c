@@ -316,6 +316,26 @@ Test(generator, scores_all_of_a_text_however_short_it_is)
     skn_generator_close(&generator);
 }
 
+/* What was measured is not continued. */
+Test(generator, a_score_ends_the_text_in_work)
+{
+    const skn_token_choice_t greedy = { 0 };
+    skn_error_t error = { 0 };
+    skn_generated_t token;
+    uint64_t count, dropped;
+    train("bytes");
+    skn_generator_t *generator = open_generator();
+    cr_assert_eq(
+        skn_generator_prompt(generator, "of", 2, &count, &dropped, &error),
+        SKN_OK);
+    cr_assert_eq(skn_generator_next(generator, &greedy, &token, &error),
+                 SKN_OK);
+    expect_scored(generator, CONTEXT);
+    cr_expect_eq(skn_generator_next(generator, &greedy, &token, &error),
+                 SKN_USAGE);
+    skn_generator_close(&generator);
+}
+
 Test(generator, a_run_continues_with_its_own_tokenizer_alone)
 {
     const skn_from_t newest = { 0 };

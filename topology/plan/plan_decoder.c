@@ -337,8 +337,8 @@ skn_plan_auto_decoder(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The gradient of all weights of a stage, or of a shard of an exact head, is one
- * array of a message. */
+/* The gradient of all weights of a stage, or of a shard of an exact head, is
+ * one array of a message. */
 static skn_status_t
 check_gradient(const char *actor, uint64_t weights, const char *key,
                skn_error_t *error)
@@ -369,7 +369,7 @@ skn_plan_check_gradients(const skn_plan_t *plan, skn_error_t *error)
                         &shape, plan->stage_first[s + 1] - plan->stage_first[s],
                         s + 1 == stages),
             "model.stages", error);
-    /* Of sampled rows alone, a gradient is shorter. */
+    /* A gradient of sampled rows alone is shorter. */
     bool is_exact = plan->model->layers[head].sampler.kind == SKN_SAMPLER_EXACT;
     uint32_t shards = is_exact ? (uint32_t)plan->model->layers[head].shards : 0;
     for (uint32_t s = 0; s < shards && status == SKN_OK; s++)

@@ -122,12 +122,13 @@ print_score_json(const skn_generator_info_t *info,
     cli_json_string(score->text, stdout);
     (void)printf(",\"tokens\":%" PRIu64 ",\"bytes\":%" PRIu64, score->tokens,
                  score->bytes);
-    (void)skn_text_print(stdout,
-                         ",\"%s\":%.6f,\"perplexity\":%.5g,"
-                         "\"bits_per_byte\":%.5f,\"tokens_per_s\":%.1f,"
-                         "\"seconds\":%.3f}\n",
+    (void)skn_text_print(stdout, ",\"%s\":%.6f,\"perplexity\":%.5g,",
                          score->is_validation ? "validation_nats" : "nats",
-                         score->nats, score->perplexity, score->bits_per_byte,
+                         score->nats, score->perplexity);
+    if (score->bytes > 0)
+        (void)skn_text_print(stdout, "\"bits_per_byte\":%.5f,",
+                             score->bits_per_byte);
+    (void)skn_text_print(stdout, "\"tokens_per_s\":%.1f,\"seconds\":%.3f}\n",
                          (double)score->tokens / score->seconds,
                          score->seconds);
 }
@@ -139,15 +140,17 @@ print_score_text(const skn_generator_info_t *info,
     cli_print_path("model       ", info->path, "\n");
     cli_print_path(score->is_validation ? "held back   " : "text        ",
                    score->text, "");
-    (void)printf(": %" PRIu64 " tokens, %" PRIu64 " bytes\n", score->tokens,
-                 score->bytes);
+    (void)printf(": %" PRIu64 " token%s, %" PRIu64 " bytes\n", score->tokens,
+                 score->tokens == 1 ? "" : "s", score->bytes);
     (void)skn_text_print(stdout,
                          "time        %.2f s, %.0f tokens/s\n"
                          "nats/token  %.4f\n"
-                         "perplexity  %.5g\n"
-                         "bits/byte   %.4f\n",
+                         "perplexity  %.5g\n",
                          score->seconds, (double)score->tokens / score->seconds,
-                         score->nats, score->perplexity, score->bits_per_byte);
+                         score->nats, score->perplexity);
+    if (score->bytes > 0) /* an end of a text has none */
+        (void)skn_text_print(stdout, "bits/byte   %.4f\n",
+                             score->bits_per_byte);
 }
 
 /* Takes the generator over. */
@@ -163,7 +166,7 @@ eval_text(const cli_call_t *call, skn_generator_t *generator,
     for (size_t k = 0; k < 2 && status == SKN_OK; k++)
         if (cli_flag(call, others[k])) {
             status =
-                skn_fail(&error, SKN_USAGE, "%s has no effect for a decoder",
+                skn_fail(&error, SKN_USAGE, "%s cannot be used with a decoder",
                          cli_written(call, others[k], option));
             (void)skn_fail_hint(&error, SKN_USAGE,
                                 "give a text with --data, or leave it out");

@@ -72,13 +72,15 @@ documents_make(units_t *units, const skn_tokens_t *tokens, uint64_t seed)
     return true;
 }
 
+/* Blocks of whole contexts, at most SKN_SEQUENCES_BLOCK, of which a whole
+ * number has `wanted` tokens, and less than a context each beyond them. */
 static bool
 blocks_make(units_t *units, uint64_t token_count, uint32_t context,
             uint64_t wanted, uint64_t seed)
 {
-    uint64_t block = (uint64_t)context * SKN_SEQUENCES_BLOCK;
-    if (wanted < block)
-        block = wanted / context * context;
+    uint64_t longest = (uint64_t)context * SKN_SEQUENCES_BLOCK;
+    uint64_t held = (wanted + longest - 1) / longest;
+    uint64_t block = (wanted + held * context - 1) / (held * context) * context;
     if (!units_init(units, (token_count + block - 1) / block, "blocks"))
         return false;
     for (uint64_t k = 0; k < units->count; k++)

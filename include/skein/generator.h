@@ -4,12 +4,14 @@
  *
  *     skn_generator_t *generator = skn_generator_open("runs/x", NULL, &error);
  *     skn_token_choice_t choice = SKN_ZERO; // greedy
- *     skn_generated_t token;
+ *     skn_generated_t token = SKN_ZERO;
  *     status = skn_generator_prompt(generator, "Once", 4, &count, &dropped,
  *                                   &error);
- *     while (status == SKN_OK && !skn_generator_next(generator, &choice,
- *                                                    &token, &error))
- *         fwrite(token.text, 1, token.bytes, stdout);
+ *     while (status == SKN_OK && !token.is_end) {
+ *         status = skn_generator_next(generator, &choice, &token, &error);
+ *         if (status == SKN_OK)
+ *             fwrite(token.text, 1, token.bytes, stdout);
+ *     }
  *     skn_generator_close(&generator);
  *
  * It needs a run folder, which has the tokenizer, and no corpus, except to
@@ -76,8 +78,9 @@ typedef struct skn_generated {
     size_t bytes;
 } skn_generated_t;
 
-/* Chooses the next token of the text. Where the context is full, the older half
- * of it is forgotten. SKN_USAGE without a prompt before, or if a number of
+/* Chooses the next token of the text; after one with is_end, the first of
+ * another document. Where the context is full, the older half of it is
+ * forgotten. SKN_USAGE without a prompt before, or if a number of
  * `choice` is out of range; SKN_BAD_DATA: the logits are not finite. */
 SKN_API skn_status_t skn_generator_next(skn_generator_t *generator,
                                         const skn_token_choice_t *choice,

@@ -393,7 +393,7 @@ check "  the run can be continued" "$skein" train tiny.yaml --resume \
     -o train.max_batches=$(($(batch_of unread) + 5))
 says "a finished run that is resumed stays as it is" 0 \
     "skein: warning: this run has finished: there is nothing to train; to \
-train another model, or more epochs, start a new run with another \
+train another model, or longer, start a new run with another \
 checkpoint.path" \
     "$skein" train tiny.yaml --resume -o checkpoint.path=unread \
     -o train.epochs=200000

@@ -45,15 +45,22 @@ static const owner_t owners[] = {
 /* clang-format on */
 
 bool
-skn_rules_concern(const skn_model_t *model, const skn_section_t *section,
-                  const char *key)
+skn_rules_suit(skn_model_kind_t kind, const skn_section_t *section,
+               const char *key)
 {
     for (size_t k = 0; k < sizeof(owners) / sizeof(owners[0]); k++)
-        if (owners[k].kind != model->decoder.kind &&
+        if (owners[k].kind != kind &&
             strcmp(owners[k].section, section->path) == 0 &&
             (!owners[k].key || strcmp(owners[k].key, key) == 0))
             return false;
     return true;
+}
+
+bool
+skn_rules_concern(const skn_model_t *model, const skn_section_t *section,
+                  const char *key)
+{
+    return skn_rules_suit(model->decoder.kind, section, key);
 }
 
 /* Refuses the keys of the other kind that a section of the file has. */
@@ -120,6 +127,37 @@ check_nodes(const skn_model_t *model, const skn_node_t *root,
                             (long long)most, most == 1 ? "" : "s");
 }
 
+/* Refuses a number of tokens, the value of `key`, that is no multiple of
+ * `whole`. */
+static void
+check_multiple(int64_t tokens, const char *key, int64_t whole, const char *of,
+               const skn_node_t *train, skn_problems_t *problems)
+{
+    if (tokens == SKN_AUTO || tokens % whole == 0)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(train, key),
+                           "'%s' is %lld, which is not whole %s %lld tokens",
+                           key, (long long)tokens, of, (long long)whole);
+    (void)skn_problems_hint(problems, "set a multiple of %lld",
+                            (long long)whole);
+}
+
+static void
+check_tokens(const skn_model_t *model, const skn_node_t *train,
+             skn_problems_t *problems)
+{
+    static const char sequences[] = "sequences of data.context,";
+    int64_t micro = model->train.micro_tokens, context = model->data.context;
+    int64_t batch = model->train.batch_tokens;
+    check_multiple(micro, "micro_tokens", context, sequences, train, problems);
+    if (micro == SKN_AUTO)
+        check_multiple(batch, "batch_tokens", context, sequences, train,
+                       problems);
+    else
+        check_multiple(batch, "batch_tokens", micro, "micro-batches of", train,
+                       problems);
+}
+
 static void
 check_decoder(const skn_model_t *model, const skn_node_t *root,
               skn_problems_t *problems)
@@ -128,7 +166,6 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
     const skn_node_t *node = skn_node_get(root, "model");
     const skn_node_t *train = skn_node_get(root, "train");
     const skn_decoder_shape_t shape = skn_model_shape(model);
-    int64_t micro = model->train.micro_tokens;
     double clip_norm = model->train.clip_norm;
     skn_error_t error = { 0 };
     if (clip_norm > 0 && clip_norm < CLIP_NORM_MIN) {
@@ -147,37 +184,11 @@ check_decoder(const skn_model_t *model, const skn_node_t *root,
                                (long long)decoder->stages,
                                (long long)decoder->layers,
                                decoder->layers == 1 ? "" : "s");
-    if (micro != SKN_AUTO && micro % model->data.context != 0) {
-        (void)skn_problems_add(problems, skn_rules_mark(train, "micro_tokens"),
-                               "'micro_tokens' is %lld, which is not whole "
-                               "sequences of data.context, %lld tokens",
-                               (long long)micro,
-                               (long long)model->data.context);
-        (void)skn_problems_hint(problems, "set a multiple of %lld",
-                                (long long)model->data.context);
-    }
-    if (micro == SKN_AUTO && model->train.batch_tokens != SKN_AUTO &&
-        model->train.batch_tokens % model->data.context != 0)
-        (void)skn_problems_add(problems, skn_rules_mark(train, "batch_tokens"),
-                               "'batch_tokens' is %lld, which is not whole "
-                               "sequences of data.context, %lld tokens",
-                               (long long)model->train.batch_tokens,
-                               (long long)model->data.context);
-    if (micro != SKN_AUTO && model->train.batch_tokens != SKN_AUTO &&
-        model->train.batch_tokens % micro != 0)
-        (void)skn_problems_add(problems, skn_rules_mark(train, "batch_tokens"),
-                               "'batch_tokens' is %lld, which is not whole "
-                               "micro-batches of %lld tokens",
-                               (long long)model->train.batch_tokens,
-                               (long long)micro);
-    if (model->train.patience > 0 &&
-        decoder->head.loss == SKN_LOSS_ONE_VS_ALL) {
-        (void)skn_problems_add(problems, skn_rules_mark(train, "patience"),
-                               "'patience' needs the nats of held-back text, "
-                               "and the head has 'loss: one_vs_all'");
-        (void)skn_problems_hint(problems, "leave it out, or set 'loss: "
-                                          "softmax' in model.head");
-    }
+    check_tokens(model, train, problems);
+    if (decoder->head.loss == SKN_LOSS_ONE_VS_ALL)
+        (void)skn_problems_add(
+            problems, skn_rules_mark(skn_node_get(node, "head"), "loss"),
+            "a decoder has 'loss: softmax': it predicts one token");
     check_nodes(model, root, problems);
     if (model->train.order == SKN_ORDER_FREE)
         (void)skn_problems_add(problems, skn_rules_mark(train, "order"),

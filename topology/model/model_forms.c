@@ -257,19 +257,26 @@ skn_reader_layers(reader_t *reader, const skn_node_t *node, skn_mark_t place)
     skn_model_t *model = &reader->owned->model;
     static const char hint[] = "for example: layers: [{ name: hidden }, "
                                "{ name: output }]";
+    bool is_decoder = skn_model_is_decoder(model);
     size_t k = 0;
     if (!node || skn_node_is_null(node)) {
         (void)skn_problems_add(reader->problems, node ? node->mark : place,
                                "'layers' of model is missing");
-        (void)skn_problems_hint(reader->problems, "%s", hint);
+        (void)skn_problems_hint(reader->problems, "%s",
+                                is_decoder ? "for example: layers: 4" : hint);
         return;
     }
-    if (skn_model_is_decoder(model)) {
+    if (is_decoder) {
         read_depth(reader, node);
         return;
     }
-    if (!is_list(reader, node, "'layers' of model", "layers"))
+    if (!is_list(reader, node, "'layers' of model", "layers")) {
+        if (node->type == SKN_NODE_SCALAR)
+            (void)skn_problems_hint(reader->problems,
+                                    "%s; of a transformer, set kind: decoder",
+                                    hint);
         return;
+    }
     if (node->count < 2) {
         (void)skn_problems_add(reader->problems, node->mark,
                                "a model has at least a hidden and an output "

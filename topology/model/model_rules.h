@@ -36,6 +36,8 @@ void skn_rules_decoder(const skn_model_t *model, const skn_node_t *root,
 
 struct skn_section;
 /* Whether the key is for models of this kind. */
+bool skn_rules_suit(skn_model_kind_t kind, const struct skn_section *section,
+                    const char *key);
 bool skn_rules_concern(const skn_model_t *model,
                        const struct skn_section *section, const char *key);
 /* Whether `key` of the section has a meaning given the other values of the

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/folder/folder.h"
+#include "topology/model/model_rules.h"
 #include "topology/model/model_tables.h"
 
 static const char introduction[] =
@@ -79,9 +80,12 @@ print_range(const skn_option_t *option, FILE *file)
         (void)skn_text_print(file, "%.16g to %.16g", option->min, option->max);
 }
 
+/* Keys that are for decoders alone say so themselves. */
 static void
-print_option(const skn_option_t *option, skn_slot_kind_t slot_kind, FILE *file)
+print_option(const skn_section_t *section, const skn_option_t *option,
+             skn_slot_kind_t slot_kind, FILE *file)
 {
+    bool suits_both = skn_rules_suit(SKN_MODEL_DECODER, section, option->name);
     (void)fprintf(file, "| `%s` | %s | ", option->name,
                   type_text(option, slot_kind));
     print_range(option, file);
@@ -91,7 +95,8 @@ print_option(const skn_option_t *option, skn_slot_kind_t slot_kind, FILE *file)
         (void)fputs(" | empty", file);
     else
         (void)fprintf(file, " | `%s`", option->fallback);
-    (void)fprintf(file, " | %s |\n", option->help);
+    (void)fprintf(file, " | %s%s |\n",
+                  suits_both ? "" : "layers: ", option->help);
 }
 
 static void
@@ -99,7 +104,7 @@ print_part(const skn_part_t *part, FILE *file)
 {
     static const char *const types[] = {
         [SKN_FORM_MAPPING] = "mapping",
-        [SKN_FORM_LAYERS] = "list of mappings",
+        [SKN_FORM_LAYERS] = "list of mappings, or number",
         [SKN_FORM_PATHS] = "list of paths",
         [SKN_FORM_CORES] = "number, range or list",
         [SKN_FORM_NODES] = "list of mappings",
@@ -125,13 +130,17 @@ print_section(const skn_section_t *section, FILE *file)
                   "|---|---|---|---|---|\n",
                   section->help);
     for (size_t k = 0; section->options[k].name; k++)
-        print_option(&section->options[k], section->slots[k].kind, file);
+        print_option(section, &section->options[k], section->slots[k].kind,
+                     file);
     for (const skn_part_t *part = section->parts; part->name; part++)
         print_part(part, file);
     for (const skn_part_t *part = section->parts; part->name; part++) {
         if (part->form == SKN_FORM_LAYERS) {
             print_section(&skn_hidden_section, file);
             print_section(&skn_output_section, file);
+        } else if (section == &skn_head_section) {
+            (void)fprintf(file, "\n## `%s.%s`\n\nThe same keys as in `%s`.\n",
+                          section->path, part->name, part->section->path);
         } else if (part->section) {
             print_section(part->section, file);
         }

@@ -383,7 +383,7 @@ print_decoder(const skn_plan_t *plan, const skn_cost_t *cost, FILE *file)
     for (uint32_t n = 0; n == 0 || n < plan->node_count; n++)
         kept += skn_plan_stages_bytes(plan, n);
     (void)fprintf(
-        file, "# %s of memory for them in the stages; recompute: %s\n",
+        file, "# %s in the stages for micro-batches in flight; recompute: %s\n",
         size_text((double)kept, bytes),
         plan->model->train.recompute == SKN_RECOMPUTE_LAYER ? "layer" : "none");
     if (pipeline->crossings > 0)

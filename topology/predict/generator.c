@@ -55,7 +55,9 @@ load(skn_generator_t *generator, const char *path, skn_verify_t verify,
                        "%.200s holds a model that ranks labels, not a decoder "
                        "of text",
                        path);
-        return skn_fail_hint(error, SKN_USAGE, "use `skein predict`");
+        return skn_fail_hint(error, SKN_USAGE,
+                             "`skein predict` ranks labels; only a decoder "
+                             "continues text, and only one can be exported");
     }
     const skn_decoder_shape_t shape = skn_model_shape(model);
     const skn_decoder_names_t names = {

@@ -134,6 +134,9 @@ open_text(const skn_generator_t *generator, const char *text,
     skn_status_t status =
         skn_corpus_open(&corpus, text ? text : data->train, "train",
                         text ? generator->tokenizer : NULL, tokens, error);
+    if (status == SKN_NO_INPUT && !text)
+        return skn_fail_hint(error, status,
+                             "give a text with --data, all of which is scored");
     if (status == SKN_OK && !text) /* first: another text has other words */
         status = check_same(generator, *tokens, data->train, error);
     return status == SKN_OK

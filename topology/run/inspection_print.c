@@ -60,14 +60,30 @@ print_tensor(const skn_inspection_tensor_t *tensor, FILE *file)
                   shape, hash[0] ? hash : "DAMAGED");
 }
 
+/* A number of an epoch with a width, or a dash. */
+static void
+print_score(const json_t *epoch, const char *key, int width, FILE *file)
+{
+    if (json_object_get(epoch, key))
+        (void)skn_text_print(file, "  %*.4f", width,
+                             skn_json_number(epoch, key));
+    else
+        (void)fprintf(file, "  %*s", width, "-");
+}
+
+/* A decoder is measured in nats, other models by their ranking. */
 static void
 print_history(const json_t *history, FILE *file)
 {
     double network = 0;
     if (json_array_size(history) == 0)
         return;
-    (void)fputs("history\n  epoch      loss     P@1     P@3     P@5   "
-                "seconds\n",
+    bool is_text = json_object_get(json_array_get(history, 0), "tokens_per_s");
+    (void)fputs(is_text
+                    ? "history\n  epoch      loss  validation  bits/byte   "
+                      "seconds\n"
+                    : "history\n  epoch      loss     P@1     P@3     P@5   "
+                      "seconds\n",
                 file);
     for (size_t k = 0; k < json_array_size(history); k++) {
         const json_t *epoch = json_array_get(history, k);
@@ -80,12 +96,14 @@ print_history(const json_t *history, FILE *file)
         /* A diverging loss has many digits, of which the first few count. */
         (void)skn_text_print(file, fabs(loss) < 1e8 ? "  %8.4f" : "  %8.4e",
                              loss);
-        if (json_object_get(epoch, "p1"))
-            (void)skn_text_print(
-                file, "  %6.4f  %6.4f  %6.4f", skn_json_number(epoch, "p1"),
-                skn_json_number(epoch, "p3"), skn_json_number(epoch, "p5"));
-        else
-            (void)fprintf(file, "  %6s  %6s  %6s", "-", "-", "-");
+        if (is_text) {
+            print_score(epoch, "validation_nats", 10, file);
+            print_score(epoch, "bits_per_byte", 9, file);
+        } else {
+            print_score(epoch, "p1", 6, file);
+            print_score(epoch, "p3", 6, file);
+            print_score(epoch, "p5", 6, file);
+        }
         (void)skn_text_print(file, "  %8.1f\n",
                              skn_json_number(epoch, "seconds"));
     }

@@ -526,13 +526,14 @@ fit_length(const skn_resume_t *resume, const char *path,
     if (!epochs && train->steps > 0) {
         uint64_t step = (uint64_t)(train->max_batches / train->steps);
         (void)skn_fail(error, SKN_BAD_CONFIG,
-                       "%s has %" PRIu64 " steps, and train.steps is %" PRId64,
+                       "%s has done %" PRIu64
+                       " steps, and train.steps is %" PRId64,
                        path, resume->batch / step, train->steps);
         return skn_fail_hint(error, SKN_BAD_CONFIG,
                              "give as many as it was started with, or more");
     }
     (void)skn_fail(error, SKN_BAD_CONFIG,
-                   "%s has %" PRIu64 " %s, and train.%s is %" PRId64, path,
+                   "%s has done %" PRIu64 " %s, and train.%s is %" PRId64, path,
                    epochs ? resume->epoch : resume->batch,
                    epochs ? "epochs" : "batches",
                    epochs ? "epochs" : "max_batches",

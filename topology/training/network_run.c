@@ -399,7 +399,7 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
         if (resumes)
             skn_training_warn(
                 training, "this run has finished: there is nothing to train",
-                "to train another model, or more epochs, start a new run with "
+                "to train another model, or longer, start a new run with "
                 "another checkpoint.path");
         if (!resume->joined || training->options.node)
             skn_training_send(training, &resume->done);

@@ -545,7 +545,8 @@ static const golden_t layer_mistakes[] = {
       "}]\n" },
     { LAYERS("5"),
       "m.yaml:3:18: 'layers' of model must be a list of layers, found "
-      "'5'\n" },
+      "'5'; for example: layers: [{ name: hidden }, { name: output }]; of a "
+      "transformer, set kind: decoder\n" },
     { "skein: 1\ndata: { train: t }\n"
       "model: { kind: decoder, layers: 2, width: 64, heads: 4, layer: 4 }\n",
       "m.yaml:3:57: unknown option 'layer' of model; did you mean "

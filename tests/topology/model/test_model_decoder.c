@@ -83,18 +83,16 @@ Test(model_decoder, numbers_that_do_not_fit_are_refused)
           "data.context, 256 tokens; set a multiple of 256\n" },
         { "layers: 2", "train: { micro_tokens: 512, batch_tokens: 768 }\n",
           "m.yaml:4:43: 'batch_tokens' is 768, which is not whole "
-          "micro-batches of 512 tokens\n" },
+          "micro-batches of 512 tokens; set a multiple of 512\n" },
         { "layers: 2", "train: { batch_tokens: 100 }\n",
           "m.yaml:4:24: 'batch_tokens' is 100, which is not whole sequences of "
-          "data.context, 256 tokens\n" },
+          "data.context, 256 tokens; set a multiple of 256\n" },
         { "layers: 2", "train: { clip_norm: 1e-300 }\n",
           "m.yaml:4:21: 'clip_norm' is 1e-300: gradients of that norm are lost "
           "in the rounding of floats; set 1, or 0 for no limit\n" },
-        { "layers: 2, head: { loss: one_vs_all }",
-          "train: { validate: 0.1, patience: 3 }\n",
-          "m.yaml:4:35: 'patience' needs the nats of held-back text, and the "
-          "head has 'loss: one_vs_all'; leave it out, or set 'loss: softmax' "
-          "in model.head\n" },
+        { "layers: 2, head: { loss: one_vs_all }", "",
+          "m.yaml:3:50: a decoder has 'loss: softmax': it predicts one "
+          "token\n" },
         { "layers: 2", "train: { order: free }\n",
           "m.yaml:4:17: a decoder has 'order: fixed'\n" },
         { "layers: 2",

@@ -37,7 +37,7 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
     expect_line(
         text,
         "| `window` | whole number | `auto`, 1 to 64 | `auto` | "
-        "batches that a shard may compute ahead of its updates, the "
+        "layers: batches that a shard may compute ahead of its updates, the "
         "current one included: staleness is never more; at most 2 x window - "
         "1 batches are in flight |");
     expect_line(text, "| `train` | path |  | required | training points: XMC "
@@ -51,7 +51,7 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
                       "adagrad: added to the root of the second moment |");
     expect_line(
         text,
-        "| `layers` | list of mappings | | required | the "
+        "| `layers` | list of mappings, or number | | required | the "
         "layers, from the input to the labels; each has a name of its own; "
         "of a decoder: their number |");
     expect_line(text, "| `plugins` | list of paths | | none | shared libraries "

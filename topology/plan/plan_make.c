@@ -302,7 +302,9 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
                    skn_plan_outputs(plan, k));
     resolve_memory(plan, model, memory_bytes);
     status = skn_plan_check_nodes(plan, error);
-    if (status == SKN_OK && is_decoder)
-        status = skn_plan_check_gradients(plan, error);
-    return status == SKN_OK ? skn_plan_check_memory(plan, error) : status;
+    if (status == SKN_OK)
+        status = skn_plan_check_memory(plan, error);
+    return status == SKN_OK && is_decoder
+               ? skn_plan_check_gradients(plan, error)
+               : status;
 }

@@ -318,8 +318,8 @@ judge(course_t *course)
 {
     skn_progress_t *progress = &course->progress;
     /* A decoder trains all its steps, and its last state is its model. */
-    bool is_last_best = progress->batch_tokens > 0 && course->patience == 0;
-    if (!course->has_validation || is_last_best)
+    bool keeps_last = progress->batch_tokens > 0 && course->patience == 0;
+    if (!course->has_validation || keeps_last)
         return;
     if (skn_progress_judge(progress, course->validation.p1,
                            !course->epoch_done))

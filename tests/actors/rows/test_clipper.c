@@ -13,7 +13,7 @@ static struct {
     size_t counts[STEPS]; /* of squares; 0: two */
     double factor[STEPS];
     bool skip[STEPS];
-    /* Of the second updater, whose layer is "head". */
+    /* The twin plays the second updater; its layer is "head". */
     double twin_square[STEPS];
     uint32_t twin_count;
     uint64_t twin_batch; /* of its first step */

@@ -182,7 +182,8 @@ expect_close(const float *got, const double *want, size_t count, double bound,
         cr_assert_float_eq(got[k], want[k], bound * most, "%s %zu", what, k);
 }
 
-/* What was sent is within this share of its greatest number. */
+/* Every number that the stage sent differs from the oracle by at most `bound`
+ * times the greatest number of its array. */
 static void
 expect_oracle(double bound)
 {

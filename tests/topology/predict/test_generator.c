@@ -316,7 +316,7 @@ Test(generator, scores_all_of_a_text_however_short_it_is)
     skn_generator_close(&generator);
 }
 
-/* What was measured is not continued. */
+/* After a score the generator has no text to continue, until a prompt comes. */
 Test(generator, a_score_ends_the_text_in_work)
 {
     const skn_token_choice_t greedy = { 0 };

@@ -96,7 +96,7 @@ class Simulation(unittest.TestCase):
         for case in CASES:
             c = pipeline.credits_of(case)
             self.assertAlmostEqual(
-                pipeline.simulate(case, pipeline.zero_bubble(case, c)).ms,
+                pipeline.simulate(case, pipeline.replayed(case, c)).ms,
                 pipeline.simulate(case, credits=c).ms)
 
     def test_the_most_held_is_never_above_the_credits(self):

@@ -13,6 +13,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <xxhash.h>
+#include <utf8proc.h>
 #include <zlib.h>
 #include <zmq.h>
 #include <zstd.h>
@@ -104,6 +105,7 @@ cli_libraries(cli_library_t *libraries)
     put(&libraries[count++], "libsodium", sodium_version_string(),
         SODIUM_VERSION_STRING);
     put_nettle(&libraries[count++]);
+    put(&libraries[count++], "utf8proc", utf8proc_version(), "");
     put(&libraries[count++], "zlib", zlibVersion(), ZLIB_VERSION);
     put(&libraries[count++], "libzstd", ZSTD_versionString(),
         ZSTD_VERSION_STRING);

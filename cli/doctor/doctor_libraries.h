@@ -12,7 +12,7 @@ typedef struct cli_library {
     char compiled[48]; /* of the headers it was compiled with */
 } cli_library_t;
 
-#define CLI_LIBRARIES_MAX 12
+#define CLI_LIBRARIES_MAX 13
 
 /* Fills `libraries` (room for CLI_LIBRARIES_MAX); returns their number. */
 size_t cli_libraries(cli_library_t *libraries);

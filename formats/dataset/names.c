@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/dataset/lines.h"
+#include "formats/source/lines.h"
 #include "formats/dataset/xmc.h"
 #include "skein/limits.h"
 #include "skein/points.h"

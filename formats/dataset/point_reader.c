@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/dataset/lines.h"
+#include "formats/source/lines.h"
 #include "formats/text/abi.h"
 #include "formats/dataset/xmc.h"
 #include "skein/points.h"

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$root" || exit 70
 read -ra libraries < <(pkg-config --cflags libzmq libczmq msgpack hwloc \
-    libfyaml libxxhash jansson libsodium zlib libzstd)
+    libfyaml libxxhash jansson libsodium zlib libzstd libutf8proc)
 flags=(-fsyntax-only -Wall -Wextra -Werror -I. -Iinclude)
 
 # Twice: the include guard holds. Kernel bodies and the vector words of one

@@ -4,8 +4,8 @@
  * person at a terminal, or a program at a pipe, gets each answer at once, and a
  * file is still read in large batches. One thread.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FORMATS_DATASET_LINES_H
-#define FORMATS_DATASET_LINES_H
+#ifndef FORMATS_SOURCE_LINES_H
+#define FORMATS_SOURCE_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* lines.c - reads a stream line by line, and skips lines that are too long.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/dataset/lines.h"
+#include "formats/source/lines.h"
 
 #include <stdlib.h>
 #include <string.h>

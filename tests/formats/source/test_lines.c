@@ -1,7 +1,7 @@
 /* test_lines.c - tests that lines are passed on whole, at once, and none is
  * lost.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/dataset/lines.h"
+#include "formats/source/lines.h"
 
 #include <pthread.h>
 #include <signal.h>

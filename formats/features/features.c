@@ -1,0 +1,281 @@
+/* features.c - learns which terms of texts are features, and makes points of
+ * texts.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/features/features.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "formats/features/features_internal.h"
+#include "formats/text/tally.h"
+
+const char *const skn_feature_weight_names[SKN_FEATURE_WEIGHT_COUNT] = {
+    "one", "count", "log"
+};
+
+/* --- terms ---------------------------------------------------------------- */
+
+/* Takes a term of a row; false: no memory. */
+typedef bool visit_t(void *visitor, const char *term, size_t bytes);
+
+/* The groups of words that begin with word `first`, joined by blanks. */
+static bool
+visit_words(const skn_feature_options_t *options, const skn_words_t *words,
+            size_t first, char *term, visit_t *visit, void *visitor)
+{
+    size_t at = 0;
+    for (size_t k = first; k < words->count && k < first + options->words_max;
+         k++) {
+        size_t bytes;
+        const char *word = skn_words_at(words, k, &bytes);
+        if (at + 1 + bytes > SKN_TERM_BYTES_MAX)
+            break;
+        if (k > first)
+            term[at++] = ' ';
+        memcpy(term + at, word, bytes);
+        at += bytes;
+        if (!visit(visitor, term, at))
+            return false;
+    }
+    return true;
+}
+
+static size_t
+next_character(const char *text, size_t at, size_t bytes)
+{
+    at++;
+    while (at < bytes && ((unsigned char)text[at] & 0xc0) == 0x80)
+        at++;
+    return at;
+}
+
+/* The groups of characters of a word, with '<' before and '>' behind it. In
+ * front of each is a '*', which no word has. */
+static bool
+visit_letters(const skn_feature_options_t *options, const char *word,
+              size_t bytes, char *term, visit_t *visit, void *visitor)
+{
+    char marked[SKN_WORD_MAX_BYTES + 2];
+    marked[0] = '<';
+    memcpy(marked + 1, word, bytes);
+    marked[bytes + 1] = '>';
+    bytes += 2;
+    term[0] = '*';
+    for (size_t from = 0; from < bytes;
+         from = next_character(marked, from, bytes)) {
+        size_t to = from;
+        for (uint32_t n = 1; n <= options->letters_max && to < bytes; n++) {
+            to = next_character(marked, to, bytes);
+            if (n < options->letters_min)
+                continue;
+            memcpy(term + 1, marked + from, to - from);
+            if (!visit(visitor, term, 1 + to - from))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* All terms of a row, in the order of its text. `words` and `term` are
+ * scratch. */
+static bool
+visit_terms(const skn_feature_options_t *options,
+            const skn_feature_text_t *text, size_t count, skn_words_t *words,
+            char *term, visit_t *visit, void *visitor)
+{
+    for (size_t t = 0; t < count; t++) {
+        skn_words_clear(words);
+        if (!skn_words_add(words, text[t].at, text[t].bytes))
+            return false;
+        for (size_t k = 0; k < words->count; k++) {
+            size_t bytes;
+            const char *word = skn_words_at(words, k, &bytes);
+            if (!visit_words(options, words, k, term, visit, visitor) ||
+                (options->letters_max > 0 &&
+                 !visit_letters(options, word, bytes, term, visit, visitor)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* --- learning ------------------------------------------------------------- */
+
+struct skn_feature_counts {
+    skn_feature_options_t options;
+    skn_tally_t *tally;
+    uint64_t rows;
+    skn_words_t words;
+    char term[SKN_TERM_BYTES_MAX];
+};
+
+skn_feature_counts_t *
+skn_feature_counts_new(const skn_feature_options_t *options, size_t room)
+{
+    assert(skn_feature_options_good(options));
+    skn_feature_counts_t *counts = calloc(1, sizeof(*counts));
+    if (!counts)
+        return NULL;
+    counts->options = *options;
+    counts->tally = skn_tally_new(room, SKN_TERM_BYTES_MAX);
+    if (!counts->tally)
+        skn_feature_counts_destroy(&counts);
+    return counts;
+}
+
+void
+skn_feature_counts_destroy(skn_feature_counts_t **counts)
+{
+    skn_feature_counts_t *dying = *counts;
+    *counts = NULL;
+    if (!dying)
+        return;
+    skn_tally_destroy(&dying->tally);
+    skn_words_fini(&dying->words);
+    free(dying);
+}
+
+static bool
+count_term(void *visitor, const char *term, size_t bytes)
+{
+    skn_feature_counts_t *counts = visitor;
+    return skn_tally_add(counts->tally, term, bytes, counts->rows);
+}
+
+skn_status_t
+skn_feature_counts_add(skn_feature_counts_t *counts,
+                       const skn_feature_text_t *text, size_t count,
+                       skn_error_t *error)
+{
+    counts->rows++;
+    return visit_terms(&counts->options, text, count, &counts->words,
+                       counts->term, count_term, counts)
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
+}
+
+skn_featurizer_t *
+skn_feature_counts_take(const skn_feature_counts_t *counts, skn_error_t *error)
+{
+    size_t count;
+    skn_tally_entry_t *entry =
+        skn_tally_take(counts->tally, counts->options.rows_min,
+                       counts->options.features_max, &count);
+    skn_featurizer_t *featurizer =
+        entry ? skn_featurizer_make(&counts->options, counts->rows,
+                                    (uint32_t)count)
+              : NULL;
+    for (size_t k = 0; featurizer && k < count; k++)
+        if (!skn_featurizer_add(featurizer, entry[k].at, entry[k].bytes,
+                                entry[k].count))
+            skn_featurizer_destroy(&featurizer);
+    free(entry);
+    if (!featurizer)
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for the features");
+    return featurizer;
+}
+
+/* --- points --------------------------------------------------------------- */
+
+void
+skn_feature_row_fini(skn_feature_row_t *row)
+{
+    skn_words_fini(&row->words);
+    free(row->feature);
+    free(row->value);
+    free(row->term);
+    *row = (skn_feature_row_t){ 0 };
+}
+
+typedef struct application {
+    const skn_featurizer_t *featurizer;
+    skn_feature_row_t *row;
+} application_t;
+
+static bool
+apply_term(void *visitor, const char *term, size_t bytes)
+{
+    const application_t *application = visitor;
+    skn_feature_row_t *row = application->row;
+    uint32_t feature =
+        skn_strings_find(&application->featurizer->terms, term, bytes);
+    if (feature == SKN_STRINGS_NONE)
+        return true;
+    if (row->count == row->room) {
+        size_t room = row->room ? 2 * row->room : 256;
+        uint32_t *more = realloc(row->feature, room * sizeof(*more));
+        float *values;
+        if (!more)
+            return false;
+        row->feature = more;
+        values = realloc(row->value, room * sizeof(*values));
+        if (!values)
+            return false;
+        row->value = values;
+        row->room = room;
+    }
+    row->feature[row->count++] = feature;
+    return true;
+}
+
+static int
+by_number(const void *left, const void *right)
+{
+    uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
+    return one < other ? -1 : one > other;
+}
+
+static double
+weight_of(skn_feature_weight_t weight, size_t n)
+{
+    switch (weight) {
+    case SKN_FEATURE_COUNT:
+        return (double)n;
+    case SKN_FEATURE_LOG:
+        return 1 + log((double)n);
+    default:
+        return 1;
+    }
+}
+
+/* Turns the features that were met, with repetitions, into features and
+ * values. */
+static void
+merge(const skn_featurizer_t *featurizer, skn_feature_row_t *row)
+{
+    size_t kept = 0;
+    if (row->count > 1)
+        qsort(row->feature, row->count, sizeof(*row->feature), by_number);
+    for (size_t k = 0, end; k < row->count; k = end) {
+        uint32_t feature = row->feature[k];
+        for (end = k + 1; end < row->count && row->feature[end] == feature;)
+            end++;
+        row->feature[kept] = feature;
+        row->value[kept++] =
+            (float)(weight_of(featurizer->options.weight, end - k) *
+                    featurizer->idf[feature]);
+    }
+    row->count = kept;
+}
+
+skn_status_t
+skn_featurizer_apply(const skn_featurizer_t *featurizer,
+                     const skn_feature_text_t *text, size_t count,
+                     skn_feature_row_t *row, skn_error_t *error)
+{
+    application_t application = { featurizer, row };
+    row->count = 0;
+    if (!row->term)
+        row->term = malloc(SKN_TERM_BYTES_MAX);
+    if (!row->term ||
+        !visit_terms(&featurizer->options, text, count, &row->words, row->term,
+                     apply_term, &application))
+        return skn_fail(error, SKN_NO_MEMORY,
+                        "no memory for the features of a text");
+    merge(featurizer, row);
+    return SKN_OK;
+}

@@ -1,0 +1,418 @@
+/* records.c - opens a file of records, recognises its format, and returns its
+ * rows.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/records/records.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "formats/records/records_internal.h"
+#include "formats/source/stream.h"
+#include "formats/text/text.h"
+#include "skein/limits.h"
+
+#define SPANS_FIRST 16u
+/* Columns that a sentence lists. */
+#define TEXT_COLUMN_DEFAULT "text"
+#define LABEL_COLUMN_DEFAULT "labels"
+
+const char *const skn_records_names[SKN_RECORDS_FORMAT_COUNT] = {
+    "auto", "fasttext", "json", "points", "csv", "tsv"
+};
+
+static const skn_records_reader_t *const readers[SKN_RECORDS_FORMAT_COUNT] = {
+    [SKN_RECORDS_FASTTEXT] = &skn_records_fasttext,
+    [SKN_RECORDS_CSV] = &skn_records_csv,
+    [SKN_RECORDS_TSV] = &skn_records_csv,
+    [SKN_RECORDS_JSON] = &skn_records_json,
+};
+
+/* --- memory --------------------------------------------------------------- */
+
+skn_status_t
+skn_records_no_memory(const skn_records_t *records, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for line %" PRIu64,
+                    skn_stream_name_shown(records->name),
+                    skn_lines_number(records->lines));
+}
+
+bool
+skn_records_grow(void **array, size_t *room, size_t wanted, size_t size)
+{
+    size_t more = *room ? *room : SPANS_FIRST;
+    while (more < wanted)
+        more *= 2;
+    if (more == *room)
+        return true;
+    void *grown = realloc(*array, more * size);
+    if (!grown)
+        return false;
+    *array = grown;
+    *room = more;
+    return true;
+}
+
+bool
+skn_span_list_add(skn_span_list_t *list, skn_span_t span)
+{
+    void *at = list->at;
+    if (!skn_records_grow(&at, &list->room, list->count + 1, sizeof(span)))
+        return false;
+    list->at = at;
+    list->at[list->count++] = span;
+    return true;
+}
+
+/* --- labels --------------------------------------------------------------- */
+
+static bool
+is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static skn_span_t
+trimmed(skn_span_t span)
+{
+    while (span.bytes > 0 && is_blank(span.at[0])) {
+        span.at++;
+        span.bytes--;
+    }
+    while (span.bytes > 0 && is_blank(span.at[span.bytes - 1]))
+        span.bytes--;
+    return span;
+}
+
+bool
+skn_records_add_label(skn_records_t *records, skn_span_t label)
+{
+    label = trimmed(label);
+    return label.bytes == 0 || skn_span_list_add(&records->labels, label);
+}
+
+bool
+skn_records_add_labels(skn_records_t *records, skn_span_t column)
+{
+    const char *separator = records->options.label_separator;
+    size_t separator_bytes = separator ? strlen(separator) : 0;
+    if (separator_bytes == 0)
+        return skn_records_add_label(records, column);
+    for (;;) {
+        const char *end =
+            memmem(column.at, column.bytes, separator, separator_bytes);
+        if (!end)
+            return skn_records_add_label(records, column);
+        size_t bytes = (size_t)(end - column.at);
+        if (!skn_records_add_label(records, (skn_span_t){ column.at, bytes }))
+            return false;
+        column.at = end + separator_bytes;
+        column.bytes -= bytes + separator_bytes;
+    }
+}
+
+/* --- open and close ------------------------------------------------------- */
+
+static skn_status_t
+take_columns(skn_records_t *records, skn_error_t *error)
+{
+    const char *name = records->options.text_columns, *label;
+    if (!name || !*name)
+        name = TEXT_COLUMN_DEFAULT;
+    for (;;) {
+        size_t bytes = strcspn(name, ",");
+        if (records->text_count == SKN_RECORDS_TEXTS_MAX)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "there are more than %u columns of text",
+                            SKN_RECORDS_TEXTS_MAX);
+        records->column[records->text_count++] =
+            trimmed((skn_span_t){ name, bytes });
+        if (!name[bytes])
+            break;
+        name += bytes + 1;
+    }
+    label = records->options.label_column;
+    if (!label || !*label)
+        label = LABEL_COLUMN_DEFAULT;
+    records->label_column = (skn_span_t){ label, strlen(label) };
+    return SKN_OK;
+}
+
+/* The next line, without a byte order mark before the first. */
+static skn_status_t
+next_line(skn_records_t *records, bool wait, skn_span_t *line, bool *more,
+          skn_error_t *error)
+{
+    skn_status_t status = skn_lines_next(records->lines, wait, &line->at,
+                                         &line->bytes, more, error);
+    if (status == SKN_OK && line->at && skn_lines_number(records->lines) == 1 &&
+        line->bytes >= 3 && memcmp(line->at, "\xef\xbb\xbf", 3) == 0) {
+        line->at += 3;
+        line->bytes -= 3;
+    }
+    return status;
+}
+
+static skn_status_t
+refuse_unknown(const skn_records_t *records, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:1: is not recognised as fastText, CSV, TSV, JSON lines "
+                   "or numbered features",
+                   skn_stream_name_shown(records->name));
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "name its format with data.format, and the columns "
+                         "of a CSV file in its first line");
+}
+
+/* Whether the line is a comment, or its first word is made of what numbers,
+ * their commas and their colons are made of. */
+static bool
+looks_like_points(skn_span_t line)
+{
+    size_t at = 0;
+    while (at < line.bytes && is_blank(line.at[at]))
+        at++;
+    if (at == line.bytes || line.at[at] == '\r' || line.at[at] == '#')
+        return true;
+    for (; at < line.bytes && !is_blank(line.at[at]) && line.at[at] != '\r';
+         at++)
+        if (!memchr("0123456789,:.+-eE", line.at[at], 17))
+            return false;
+    return true;
+}
+
+/* Finds the format that the first line looks like, in the order of the enum. */
+static void
+recognise(skn_records_t *records, skn_span_t line)
+{
+    skn_records_format_t *format = &records->options.format;
+    for (int k = 0; k < SKN_RECORDS_FORMAT_COUNT; k++)
+        if (*format == SKN_RECORDS_AUTO &&
+            (k == SKN_RECORDS_POINTS
+                 ? looks_like_points(line)
+                 : readers[k] && readers[k]->looks(records, line)))
+            *format = (skn_records_format_t)k;
+    records->reader = readers[*format];
+}
+
+/* Reads the first line, and finds the format. */
+static skn_status_t
+begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
+{
+    bool more;
+    skn_status_t status = take_columns(records, error);
+    if (status == SKN_OK)
+        status = next_line(records, true, line, &more, error);
+    if (status != SKN_OK)
+        return status;
+    if (!line->at)
+        return skn_fail(error, SKN_BAD_DATA, "%s: %s",
+                        skn_stream_name_shown(records->name),
+                        line->bytes == SIZE_MAX ? "is empty"
+                                                : "its first line is too long");
+    recognise(records, *line);
+    return records->options.format == SKN_RECORDS_AUTO
+               ? refuse_unknown(records, error)
+               : SKN_OK;
+}
+
+static skn_status_t
+begin(skn_records_t *records, skn_error_t *error)
+{
+    skn_span_t line;
+    bool more;
+    skn_status_t status = begin_line(records, &line, error);
+    if (status != SKN_OK)
+        return status;
+    if (!records->reader)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s:1: has numbered features, and no texts",
+                        skn_stream_name_shown(records->name));
+    records->has_first = !records->reader->begin;
+    records->first = line;
+    for (more = !records->has_first; status == SKN_OK && more;) {
+        status = records->reader->begin(records, line, &more, error);
+        if (status == SKN_OK && more) {
+            bool later;
+            status = next_line(records, true, &line, &later, error);
+            if (status == SKN_OK && !line.at)
+                status = skn_fail(error, SKN_BAD_DATA,
+                                  "%s:1: the row of column names does not end",
+                                  skn_stream_name_shown(records->name));
+        }
+    }
+    return status;
+}
+
+/* Takes the lines, and begins with `start`. */
+static skn_records_t *
+made(skn_lines_t *lines, const skn_records_options_t *options,
+     skn_status_t (*start)(skn_records_t *records, skn_error_t *error),
+     skn_error_t *error)
+{
+    if (!lines)
+        return NULL;
+    skn_records_t *records = calloc(1, sizeof(*records));
+    if (!records) {
+        skn_lines_close(&lines);
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a reader");
+        return NULL;
+    }
+    records->lines = lines;
+    records->name = skn_lines_name(lines);
+    if (options)
+        records->options = *options;
+    if (start(records, error) != SKN_OK)
+        skn_records_close(&records);
+    return records;
+}
+
+skn_records_t *
+skn_records_open(const char *path, const skn_records_options_t *options,
+                 skn_error_t *error)
+{
+    return made(skn_lines_open(path, error), options, begin, error);
+}
+
+static skn_status_t
+begin_no_further(skn_records_t *records, skn_error_t *error)
+{
+    skn_span_t line;
+    return begin_line(records, &line, error);
+}
+
+skn_status_t
+skn_records_recognise(const char *path, const skn_records_options_t *options,
+                      skn_records_format_t *format, skn_error_t *error)
+{
+    skn_records_t *records =
+        made(skn_lines_open(path, error), options, begin_no_further, error);
+    if (!records)
+        return error->status;
+    *format = records->options.format;
+    skn_records_close(&records);
+    return SKN_OK;
+}
+
+skn_records_t *
+skn_records_open_text(const char *text, size_t bytes, const char *name,
+                      const skn_records_options_t *options, skn_error_t *error)
+{
+    return made(skn_lines_open_text(text, bytes, name, error), options, begin,
+                error);
+}
+
+void
+skn_records_close(skn_records_t **records)
+{
+    skn_records_t *dying = *records;
+    *records = NULL;
+    if (!dying)
+        return;
+    skn_lines_close(&dying->lines);
+    if (dying->csv.is_open)
+        csv_free(&dying->csv.parser);
+    json_decref(dying->object);
+    free(dying->csv.bytes);
+    free(dying->csv.end);
+    free(dying->labels.at);
+    free(dying->texts.at);
+    free(dying->joined);
+    free(dying);
+}
+
+skn_records_format_t
+skn_records_format(const skn_records_t *records)
+{
+    return records->options.format;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+/* Takes one line. A line that is too long is a row that cannot be read. */
+static skn_status_t
+take_line(skn_records_t *records, skn_span_t line, bool *complete,
+          skn_error_t *error)
+{
+    if (records->line == 0) {
+        records->line = skn_lines_number(records->lines);
+        records->labels.count = records->texts.count = 0;
+    }
+    if (line.at)
+        return records->reader->line(records, line, complete, error);
+    *complete = true;
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%" PRIu64 ": the line has %zu bytes, at most %u are "
+                    "read",
+                    skn_stream_name_shown(records->name),
+                    skn_lines_number(records->lines), line.bytes,
+                    SKN_LINE_BYTES_MAX);
+}
+
+/* The next line; at the end *complete is true. */
+static skn_status_t
+get_line(skn_records_t *records, bool wait, skn_span_t *line, bool *later,
+         skn_error_t *error)
+{
+    *later = false;
+    if (!records->has_first)
+        return next_line(records, wait, line, later, error);
+    records->has_first = false;
+    *line = records->first;
+    return SKN_OK;
+}
+
+static skn_status_t
+give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
+     skn_records_row_t *record, const skn_error_t **refusal, skn_error_t *error)
+{
+    uint64_t line = records->line;
+    records->line = 0;
+    if (status == SKN_BAD_DATA) {
+        *kind = SKN_RECORDS_BAD;
+        *refusal = &records->refusal;
+        return SKN_OK;
+    }
+    if (status != SKN_OK)
+        return skn_records_no_memory(records, error);
+    *kind = SKN_RECORDS_ROW;
+    *record = (skn_records_row_t){ .line = line,
+                                   .label = records->labels.at,
+                                   .text = records->texts.at,
+                                   .label_count = records->labels.count,
+                                   .text_count = records->texts.count };
+    return SKN_OK;
+}
+
+skn_status_t
+skn_records_next(skn_records_t *records, bool wait, skn_records_kind_t *kind,
+                 skn_records_row_t *record, const skn_error_t **refusal,
+                 skn_error_t *error)
+{
+    bool complete = false, later;
+    *refusal = NULL;
+    *record = (skn_records_row_t){ 0 };
+    while (!complete) {
+        skn_span_t line;
+        skn_status_t status = get_line(records, wait, &line, &later, error);
+        if (status != SKN_OK)
+            return status;
+        if (later || (line.bytes == SIZE_MAX && records->line == 0)) {
+            *kind = later ? SKN_RECORDS_LATER : SKN_RECORDS_END;
+            return SKN_OK;
+        }
+        if (line.bytes == SIZE_MAX) {
+            (void)skn_fail(&records->refusal, SKN_BAD_DATA,
+                           "%s:%" PRIu64 ": the row has a quotation mark that "
+                           "is not closed before the end of the file",
+                           skn_stream_name_shown(records->name), records->line);
+            return give(records, SKN_BAD_DATA, kind, record, refusal, error);
+        }
+        records->refusal = (skn_error_t){ 0 };
+        status = take_line(records, line, &complete, &records->refusal);
+        if (complete || status != SKN_OK)
+            return give(records, status, kind, record, refusal, error);
+    }
+    return SKN_OK;
+}

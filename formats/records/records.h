@@ -1,0 +1,105 @@
+/* records.h - reads rows with texts and named labels from a user's file.
+ *
+ *     fasttext    __label__sport __label__tennis Ball over the net
+ *     csv, tsv    a first row of column names, then rows (RFC 4180)
+ *     json        one object a line: {"text": "...", "labels": ["a", "b"]}
+ *
+ * The format is recognised by the first line, unless it is given. Files may be
+ * packed. A row that cannot be read is returned with the sentence that says
+ * what is wrong and where, and the next call goes on behind it: how many such
+ * rows are too many is the caller's decision. Not here: what a text means
+ * (words, features), and files of numbered features (formats/dataset/xmc.h).
+ * One reader is for one thread at a time.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_RECORDS_RECORDS_H
+#define FORMATS_RECORDS_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skein/error.h"
+
+typedef enum skn_records_format {
+    SKN_RECORDS_AUTO,
+    SKN_RECORDS_FASTTEXT,
+    SKN_RECORDS_JSON,
+    SKN_RECORDS_POINTS, /* recognised only: formats/dataset reads it */
+    SKN_RECORDS_CSV,
+    SKN_RECORDS_TSV,
+    SKN_RECORDS_FORMAT_COUNT
+} skn_records_format_t;
+/* "auto", "fasttext", "json", "points", "csv", "tsv". */
+extern const char *const skn_records_names[SKN_RECORDS_FORMAT_COUNT];
+
+/* The most columns of text that are read together. */
+#define SKN_RECORDS_TEXTS_MAX 16u
+
+/* { 0 } has the defaults. Texts must outlive the reader. */
+typedef struct skn_records_options {
+    skn_records_format_t format;
+    /* Names of the columns of csv, tsv and json with text, separated by commas
+     * (NULL: "text"), and of the one with labels (NULL: "labels"). */
+    const char *text_columns, *label_column;
+    /* Divides the labels in their column; NULL or "": the whole is one label.
+     * An array of json is divided by its elements, and not otherwise. */
+    const char *label_separator;
+    bool labels_optional; /* for prediction: the column may be missing */
+} skn_records_options_t;
+
+/* Bytes that need not end with a NUL. */
+typedef struct skn_span {
+    const char *at;
+    size_t bytes;
+} skn_span_t;
+
+/* One row. It lives until the next call. */
+typedef struct skn_records_row {
+    uint64_t line; /* where the row begins, from 1 */
+    const skn_span_t *label, *text;
+    size_t label_count, text_count; /* text_count: the columns asked for, in
+                                     * their order; fasttext: what stands
+                                     * between labels */
+} skn_records_row_t;
+
+typedef enum skn_records_kind {
+    SKN_RECORDS_END,
+    SKN_RECORDS_ROW,
+    SKN_RECORDS_BAD,  /* a row that cannot be read: the refusal */
+    SKN_RECORDS_LATER /* without `wait`: no further row has come yet */
+} skn_records_kind_t;
+
+typedef struct skn_records skn_records_t;
+
+/* The format of the file `path`, by its first line. The statuses of
+ * skn_records_open. */
+skn_status_t skn_records_recognise(const char *path,
+                                   const skn_records_options_t *options,
+                                   skn_records_format_t *format,
+                                   skn_error_t *error);
+
+/* Opens the file `path` ("-": standard input) and reads its first row. NULL and
+ * SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_STORAGE, SKN_NO_MEMORY, or SKN_BAD_DATA:
+ * the format is not recognised, or a column is missing. */
+skn_records_t *skn_records_open(const char *path,
+                                const skn_records_options_t *options,
+                                skn_error_t *error);
+/* The same for `bytes` bytes of `text`; it and `name` outlive the reader. */
+skn_records_t *skn_records_open_text(const char *text, size_t bytes,
+                                     const char *name,
+                                     const skn_records_options_t *options,
+                                     skn_error_t *error);
+/* Frees, sets *records to NULL, which it may be already. */
+void skn_records_close(skn_records_t **records);
+
+skn_records_format_t skn_records_format(const skn_records_t *records);
+
+/* Reads the next row; `wait` as of skn_lines_next. *refusal belongs to the
+ * reader and is set for SKN_RECORDS_BAD alone. SKN_STORAGE, SKN_BAD_DATA
+ * (damaged packing) and SKN_NO_MEMORY end the reading. */
+skn_status_t skn_records_next(skn_records_t *records, bool wait,
+                              skn_records_kind_t *kind,
+                              skn_records_row_t *record,
+                              const skn_error_t **refusal, skn_error_t *error);
+
+#endif

@@ -1,0 +1,88 @@
+/* records_internal.h - what a format of records has to do.
+ *
+ * For records*.c only. A format takes the file line by line, and says when a
+ * row is complete.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_RECORDS_RECORDS_INTERNAL_H
+#define FORMATS_RECORDS_RECORDS_INTERNAL_H
+
+#include <csv.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "formats/records/records.h"
+#include "formats/source/lines.h"
+
+typedef struct skn_span_list {
+    skn_span_t *at;
+    size_t count, room;
+} skn_span_list_t;
+
+/* A row of csv, which may be made of several lines. Field k is the bytes from
+ * end[k - 1] on, or 0, to end[k]. */
+typedef struct skn_csv_row {
+    struct csv_parser parser;
+    bool is_open, is_complete, no_memory;
+    char *bytes;
+    size_t byte_count, byte_room;
+    size_t *end;
+    size_t field_count, end_room;
+} skn_csv_row_t;
+
+struct skn_records {
+    skn_lines_t *lines;
+    const char *name; /* of the file */
+    skn_records_options_t options;
+    const struct skn_records_reader *reader; /* of the format */
+    skn_span_t column[SKN_RECORDS_TEXTS_MAX], label_column;
+    size_t text_count;             /* columns */
+    skn_span_list_t labels, texts; /* of the row */
+    uint64_t line;                 /* where the row began; 0: between rows */
+    skn_csv_row_t csv;
+    size_t column_count; /* csv, as its header has */
+    size_t text_at[SKN_RECORDS_TEXTS_MAX], label_at; /* SIZE_MAX: none */
+    json_t *object;                                  /* json: of the row */
+    char *joined; /* json: the elements of arrays of text */
+    size_t joined_room;
+    bool has_first; /* the first line is a row, and comes next: */
+    skn_span_t first;
+    skn_error_t refusal;
+};
+
+typedef struct skn_records_reader {
+    /* Whether the first line of a file looks like this format. */
+    bool (*looks)(const skn_records_t *records, skn_span_t line);
+    /* Takes a line of the header, and sets *more where it continues on the
+     * next. NULL: the format has none. */
+    skn_status_t (*begin)(skn_records_t *records, skn_span_t line, bool *more,
+                          skn_error_t *error);
+    /* Takes a line, and adds the labels and texts of a row that it completes.
+     * A row that cannot be read is SKN_BAD_DATA, and complete. */
+    skn_status_t (*line)(skn_records_t *records, skn_span_t line,
+                         bool *complete, skn_error_t *error);
+} skn_records_reader_t;
+
+extern const skn_records_reader_t skn_records_fasttext, skn_records_csv,
+    skn_records_json;
+
+/* False: no memory. */
+bool skn_span_list_add(skn_span_list_t *list, skn_span_t span);
+/* Adds a label without the blanks around it, unless it is empty. False: no
+ * memory. */
+bool skn_records_add_label(skn_records_t *records, skn_span_t label);
+/* Adds the labels of a column, divided by the separator, without blanks around
+ * them and without empty ones. False: no memory. */
+bool skn_records_add_labels(skn_records_t *records, skn_span_t column);
+skn_status_t skn_records_no_memory(const skn_records_t *records,
+                                   skn_error_t *error);
+/* *array, of elements of `size` bytes, has room for `wanted` of them. False: no
+ * memory. */
+bool skn_records_grow(void **array, size_t *room, size_t wanted, size_t size);
+
+static inline bool
+skn_span_equal(skn_span_t one, skn_span_t other)
+{
+    return one.bytes == other.bytes && memcmp(one.at, other.at, one.bytes) == 0;
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* records_json.c - rows of JSON lines: an object a line, with texts and labels
+ * by key.
+ *
+ * A text is a string, a number, or an array of them, which are joined by
+ * blanks; labels are a string, a number, or an array of them. null is none.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/records/records_internal.h"
+#include "formats/source/stream.h"
+#include "formats/text/text.h"
+
+#define JSON_NUMBER_BYTES 32u
+
+static bool
+looks(const skn_records_t *records, skn_span_t line)
+{
+    (void)records;
+    size_t at = 0;
+    while (at < line.bytes && (line.at[at] == ' ' || line.at[at] == '\t'))
+        at++;
+    return at < line.bytes && line.at[at] == '{';
+}
+
+/* What a value is called in a sentence. */
+static const char *
+type_name(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array",
+        [JSON_STRING] = "a string",  [JSON_INTEGER] = "a number",
+        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",      [JSON_NULL] = "null",
+    };
+    return names[json_typeof(value)];
+}
+
+static skn_status_t
+refuse(const skn_records_t *records, skn_span_t key, const json_t *value,
+       const char *wanted, skn_error_t *error)
+{
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%" PRIu64 ": \"%.*s\" must be %s, found %s",
+                    skn_stream_name_shown(records->name), records->line,
+                    (int)key.bytes, key.at, wanted, type_name(value));
+}
+
+/* Keeps a text beyond the value that it came from: in records->joined, from
+ * *at on. */
+static bool
+join(skn_records_t *records, size_t *at, const char *text, size_t bytes)
+{
+    void *joined = records->joined;
+    if (!skn_records_grow(&joined, &records->joined_room, *at + bytes + 1, 1))
+        return false;
+    records->joined = joined;
+    memcpy(records->joined + *at, text, bytes);
+    *at += bytes;
+    return true;
+}
+
+/* A string or number as text; `number` has JSON_NUMBER_BYTES. False: it is
+ * neither. */
+static bool
+scalar(const json_t *value, char *number, skn_span_t *text)
+{
+    if (json_is_string(value)) {
+        *text =
+            (skn_span_t){ json_string_value(value), json_string_length(value) };
+        return true;
+    }
+    if (!json_is_number(value))
+        return false;
+    int bytes =
+        json_is_integer(value)
+            ? snprintf(number, JSON_NUMBER_BYTES, "%" JSON_INTEGER_FORMAT,
+                       json_integer_value(value))
+            : skn_text_write(number, JSON_NUMBER_BYTES, "%.17g",
+                             json_real_value(value));
+    *text = (skn_span_t){ number, (size_t)bytes };
+    return true;
+}
+
+/* --- the columns ---------------------------------------------------------- */
+
+/* Appends the text of a value to records->joined. */
+static skn_status_t
+join_value(skn_records_t *records, skn_span_t key, const json_t *value,
+           size_t *at, skn_error_t *error)
+{
+    char number[JSON_NUMBER_BYTES];
+    skn_span_t text;
+    if (json_is_null(value))
+        return SKN_OK;
+    if (!scalar(value, number, &text))
+        return refuse(records, key, value, "a string or an array of strings",
+                      error);
+    return join(records, at, text.at, text.bytes) && join(records, at, " ", 1)
+               ? SKN_OK
+               : skn_records_no_memory(records, error);
+}
+
+/* Joins the text of column `column`; *at is the end of what is joined. */
+static skn_status_t
+add_text(skn_records_t *records, skn_span_t column, size_t *at,
+         skn_error_t *error)
+{
+    const json_t *value =
+        json_object_getn(records->object, column.at, column.bytes);
+    if (!value)
+        return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",
+                        skn_stream_name_shown(records->name), records->line,
+                        (int)column.bytes, column.at);
+    size_t k;
+    const json_t *element;
+    skn_status_t status = SKN_OK;
+    if (!json_is_array(value))
+        return join_value(records, column, value, at, error);
+    json_array_foreach(value, k, element)
+    {
+        if (status == SKN_OK)
+            status = join_value(records, column, element, at, error);
+    }
+    return status;
+}
+
+/* A number becomes text behind the texts, whose memory does not move any
+ * more: labels are added last, and numbers are collected first. */
+static skn_status_t
+add_label(skn_records_t *records, const json_t *value, bool whole, size_t *at,
+          skn_error_t *error)
+{
+    char number[JSON_NUMBER_BYTES];
+    skn_span_t text;
+    if (json_is_null(value))
+        return SKN_OK;
+    if (!scalar(value, number, &text))
+        return refuse(records, records->label_column, value,
+                      "a string or an array of strings", error);
+    if (!json_is_string(value)) {
+        memcpy(records->joined + *at, text.at, text.bytes);
+        text.at = records->joined + *at;
+        *at += text.bytes;
+    }
+    return (whole ? skn_records_add_label(records, text)
+                  : skn_records_add_labels(records, text))
+               ? SKN_OK
+               : skn_records_no_memory(records, error);
+}
+
+static skn_status_t
+add_labels(skn_records_t *records, size_t *at, skn_error_t *error)
+{
+    const skn_span_t column = records->label_column;
+    const json_t *value =
+        json_object_getn(records->object, column.at, column.bytes);
+    if (!value && records->options.labels_optional)
+        return SKN_OK;
+    if (!value)
+        return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",
+                        skn_stream_name_shown(records->name), records->line,
+                        (int)column.bytes, column.at);
+    size_t k;
+    const json_t *element;
+    skn_status_t status = SKN_OK;
+    if (!json_is_array(value))
+        return add_label(records, value, false, at, error);
+    json_array_foreach(value, k, element)
+    {
+        if (status == SKN_OK)
+            status = add_label(records, element, true, at, error);
+    }
+    return status;
+}
+
+static skn_status_t
+parse(skn_records_t *records, skn_span_t line, skn_error_t *error)
+{
+    json_error_t fault;
+    json_decref(records->object);
+    records->object =
+        json_loadb(line.at, line.bytes, JSON_REJECT_DUPLICATES, &fault);
+    if (records->object && json_is_object(records->object))
+        return SKN_OK;
+    if (!records->object && json_error_code(&fault) == json_error_out_of_memory)
+        return skn_records_no_memory(records, error);
+    return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ":%d: %s",
+                    skn_stream_name_shown(records->name), records->line,
+                    records->object ? 1 : fault.column,
+                    records->object ? "the line is not an object" : fault.text);
+}
+
+/* Room for what add_label puts behind the texts. */
+static bool
+reserve(skn_records_t *records, size_t at)
+{
+    const json_t *value = json_object_getn(
+        records->object, records->label_column.at, records->label_column.bytes);
+    size_t labels = json_is_array(value) ? json_array_size(value) : 1;
+    void *joined = records->joined;
+    bool good = skn_records_grow(&joined, &records->joined_room,
+                                 at + labels * JSON_NUMBER_BYTES, 1);
+    records->joined = joined;
+    return good;
+}
+
+static skn_status_t
+read_line(skn_records_t *records, skn_span_t line, bool *complete,
+          skn_error_t *error)
+{
+    size_t end[SKN_RECORDS_TEXTS_MAX], at = 0;
+    *complete = true;
+    skn_status_t status = parse(records, line, error);
+    for (size_t k = 0; status == SKN_OK && k < records->text_count; k++) {
+        status = add_text(records, records->column[k], &at, error);
+        end[k] = at;
+    }
+    if (status == SKN_OK && !reserve(records, at))
+        status = skn_records_no_memory(records, error);
+    for (size_t k = 0, from = 0; status == SKN_OK && k < records->text_count;
+         from = end[k++]) {
+        const skn_span_t text = { records->joined + from, end[k] - from };
+        if (!skn_span_list_add(&records->texts, text))
+            status = skn_records_no_memory(records, error);
+    }
+    return status == SKN_OK ? add_labels(records, &at, error) : status;
+}
+
+const skn_records_reader_t skn_records_json = { .looks = looks,
+                                                .line = read_line };

@@ -1,0 +1,211 @@
+/* test_records.c - tests that rows are read from each format, whole, and that a
+ * bad one is named and passed over (records.c, formats/records/records_csv.c,
+ * formats/records/records_fasttext.c, formats/records/records_json.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/records/records.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static FILE *out;
+static char *printed;
+static size_t printed_bytes;
+
+static void
+print_spans(const skn_span_t *span, size_t count, char mark)
+{
+    for (size_t k = 0; k < count; k++)
+        (void)fprintf(out, "%c%.*s", mark, (int)span[k].bytes, span[k].at);
+}
+
+/* All rows of `text` as "line<label<label>text>text", one a line; of a bad one
+ * its sentence. The first line is the format or why it was not opened. */
+static const char *
+rows_of(const char *text, size_t bytes, const skn_records_options_t *options)
+{
+    skn_error_t error = { 0 };
+    const skn_error_t *refusal;
+    skn_records_row_t record;
+    skn_records_kind_t kind;
+    free(printed);
+    out = open_memstream(&printed, &printed_bytes);
+    cr_assert_not_null(out);
+    skn_records_t *records =
+        skn_records_open_text(text, bytes, "f", options, &error);
+    (void)fprintf(out, "%s\n",
+                  records ? skn_records_names[skn_records_format(records)]
+                          : error.text);
+    if (!records && error.hint[0])
+        (void)fprintf(out, "%s\n", error.hint);
+    while (records) {
+        cr_assert_eq(
+            skn_records_next(records, true, &kind, &record, &refusal, &error),
+            SKN_OK, "%s", error.text);
+        if (kind == SKN_RECORDS_END)
+            break;
+        if (kind == SKN_RECORDS_BAD) {
+            (void)fprintf(out, "%s\n", refusal->text);
+            continue;
+        }
+        (void)fprintf(out, "%d", (int)record.line);
+        print_spans(record.label, record.label_count, '<');
+        print_spans(record.text, record.text_count, '>');
+        (void)fputc('\n', out);
+    }
+    skn_records_close(&records);
+    cr_assert_null(records);
+    (void)fclose(out);
+    return printed;
+}
+
+static void
+expect(const char *text, const skn_records_options_t *options, const char *want)
+{
+    cr_expect_str_eq(rows_of(text, strlen(text), options), want, "%s",
+                     rows_of(text, strlen(text), options));
+}
+
+static const skn_records_options_t spaced = { .label_separator = " " };
+static const skn_records_options_t two = { .text_columns = "title, body",
+                                           .label_column = "tag",
+                                           .label_separator = ";" };
+static const skn_records_options_t asked = { .labels_optional = true };
+
+Test(records, fasttext)
+{
+    expect("__label__a __label__b  x y  z \n"
+           "no label\n"
+           "\n"
+           "__label__c\n"
+           "\t__label__d one __label__e two\n",
+           NULL,
+           "fasttext\n"
+           "1<a<b>x y  z \n"
+           "2>no label\n"
+           "3\n"
+           "4<c\n"
+           "5<d<e>one >two\n");
+}
+
+Test(records, csv)
+{
+    expect("labels,text\r\na b,plain\r\n", &spaced, "csv\n2<a<b>plain\n");
+    expect("labels,text\na b,plain\n", NULL, "csv\n2<a b>plain\n");
+    expect("\xef\xbb\xbf"
+           "id;tag;\"title\";body\n"
+           "1;x;\"say \"\"so\"\"\";\"two\nlines\"\n"
+           "\n"
+           "2;\"x; y;\";;\n"
+           "3;x\n"
+           "4;z;t;b",
+           &two,
+           "csv\n"
+           "2<x>say \"so\">two\nlines\n"
+           "5<x<y>>\n"
+           "f:6: the row has 2 columns, the first one 4\n"
+           "7<z>t>b\n");
+    expect("labels\ttext\na\t\"b\tc\"\n", NULL, "csv\n2<a>b\tc\n");
+    expect("text\nalone\n", &asked, "csv\n2>alone\n");
+}
+
+Test(records, csv_names_a_column_that_is_missing)
+{
+    expect("labels,title\n", NULL,
+           "f:1: no column is named 'text'\n"
+           "set data.text_column; there are labels, title\n");
+    expect("text,title\n", NULL,
+           "f:1: no column is named 'labels'\n"
+           "set data.label_column; there are text, title\n");
+    expect("text,labels,text\n", NULL, "f:1: two columns are named 'text'\n");
+}
+
+Test(records, csv_whose_quotation_mark_is_not_closed)
+{
+    expect("labels,text\na,\"b\nc,d\n", NULL,
+           "csv\nf:2: the row has a quotation mark that is not closed before "
+           "the end of the file\n");
+}
+
+Test(records, csv_whose_quotation_mark_takes_too_much_is_read_on)
+{
+    size_t bytes = (33u << 20) + 64;
+    char *text = malloc(bytes);
+    cr_assert_not_null(text);
+    memset(text, 'x', bytes);
+    for (size_t k = 0; k < bytes; k += 1 << 20)
+        text[k] = '\n';
+    memcpy(text, "labels,text\na,\"b", 16);
+    memcpy(text + bytes - 10, "\nc,d\ne,f\n\n", 10);
+    const char *got = rows_of(text, bytes, NULL);
+    cr_expect(strstr(got, "csv\nf:2: the row has more than 33554432 bytes; is "
+                          "a quotation mark not closed?\n") == got);
+    cr_expect(strstr(got, "\n37<e>f\n"));
+    free(text);
+}
+
+Test(records, json)
+{
+    expect("{\"text\": \"x \\u00e9\", \"labels\": [\"a b\", 7, null]}\n"
+           "{\"text\": [\"x\", 2, null, \"y\"], \"labels\": \"a b\"}\n"
+           "{\"text\": null, \"labels\": 1.5}\n",
+           &spaced,
+           "json\n"
+           "1<a b<7>x \xc3\xa9 \n"
+           "2<a<b>x 2 y \n"
+           "3<1.5>\n");
+    expect("{\"text\": \"a\"}\n[1]\n{\"text\": {}}\n{\"text\": \"b\"\n{}\n"
+           "{\"text\": \"a\", \"text\": \"b\"}\n",
+           &asked,
+           "json\n"
+           "1>a \n"
+           "f:2:1: the line is not an object\n"
+           "f:3: \"text\" must be a string or an array of strings, found an "
+           "object\n"
+           "f:4:12: '}' expected near end of file\n"
+           "f:5: has no \"text\"\n"
+           "f:6:20: duplicate object key near '\"text\"'\n");
+    expect("{\"text\": \"a\"}\n", NULL, "json\nf:1: has no \"labels\"\n");
+}
+
+Test(records, what_is_not_recognised_is_refused)
+{
+    expect("", NULL, "f: is empty\n");
+    expect("Nothing of it\n", NULL,
+           "f:1: is not recognised as fastText, CSV, TSV, JSON lines or "
+           "numbered features\n"
+           "name its format with data.format, and the columns of a CSV file in "
+           "its first line\n");
+}
+
+static skn_records_format_t
+format_of(const char *line)
+{
+    char path[] = "/tmp/skein-records-XXXXXX";
+    skn_records_format_t format = SKN_RECORDS_AUTO;
+    skn_error_t error = { 0 };
+    int file = mkstemp(path);
+    cr_assert_geq(file, 0);
+    cr_assert_eq(write(file, line, strlen(line)), (ssize_t)strlen(line));
+    (void)close(file);
+    skn_status_t status = skn_records_recognise(path, NULL, &format, &error);
+    (void)unlink(path);
+    cr_expect_eq(status, format == SKN_RECORDS_AUTO ? SKN_BAD_DATA : SKN_OK);
+    return format;
+}
+
+Test(records, are_told_from_numbered_features)
+{
+    static const char *const points[] = {
+        "3 4 5\n", "1,2 3:4e5", " 7:1", "# a,b\n1 2:3\n", "\n", "-1 2:3",
+    };
+    for (size_t k = 0; k < sizeof(points) / sizeof(points[0]); k++)
+        cr_expect_eq(format_of(points[k]), SKN_RECORDS_POINTS, "%s", points[k]);
+    cr_expect_eq(format_of("2020 name,text"), SKN_RECORDS_POINTS);
+    cr_expect_eq(format_of("id,text"), SKN_RECORDS_CSV);
+    cr_expect_eq(format_of("text"), SKN_RECORDS_CSV);
+    cr_expect_eq(format_of("{}"), SKN_RECORDS_JSON);
+    cr_expect_eq(format_of("__label__1 2:3"), SKN_RECORDS_FASTTEXT);
+    cr_expect_eq(format_of("words"), SKN_RECORDS_AUTO);
+}

@@ -1,0 +1,82 @@
+/* test_tally.c - tests that strings are counted in bounded memory
+ * (formats/text/tally.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/text/tally.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add(skn_tally_t *tally, const char *text, uint64_t group)
+{
+    cr_assert(skn_tally_add(tally, text, strlen(text), group));
+}
+
+/* What is taken, as "text:count ". */
+static void
+expect_taken(const skn_tally_t *tally, uint64_t count_min, size_t most,
+             const char *wanted)
+{
+    char got[512] = "";
+    size_t taken, at = 0;
+    skn_tally_entry_t *entry = skn_tally_take(tally, count_min, most, &taken);
+    cr_assert_not_null(entry);
+    for (size_t k = 0; k < taken; k++)
+        at += (size_t)snprintf(got + at, sizeof(got) - at, "%.*s:%llu ",
+                               (int)entry[k].bytes, entry[k].at,
+                               (unsigned long long)entry[k].count);
+    free(entry);
+    cr_expect_str_eq(got, wanted);
+}
+
+Test(tally, takes_the_most_frequent_and_ties_by_bytes)
+{
+    skn_tally_t *tally = skn_tally_new(100, 16);
+    for (const char *text = "cabbaabca"; *text; text++)
+        cr_assert(skn_tally_add(tally, text, 1, 0));
+    add(tally, "", 0);
+    add(tally, "bb", 0);
+    add(tally, "bb", 0);
+    expect_taken(tally, 1, 100, "a:4 b:3 bb:2 c:2 :1 ");
+    expect_taken(tally, 2, 3, "a:4 b:3 bb:2 ");
+    expect_taken(tally, 5, 3, "");
+    skn_tally_destroy(&tally);
+    cr_expect_null(tally);
+}
+
+Test(tally, counts_a_string_once_in_a_group)
+{
+    skn_tally_t *tally = skn_tally_new(100, 16);
+    add(tally, "a", 1);
+    add(tally, "a", 1);
+    add(tally, "b", 1);
+    add(tally, "a", 2);
+    add(tally, "a", 2);
+    expect_taken(tally, 1, 100, "a:2 b:1 ");
+    skn_tally_destroy(&tally);
+}
+
+/* What is frequent stays exact to within what was forgotten, however many rare
+ * strings come between, and memory stays bounded. */
+Test(tally, forgets_the_rare_and_keeps_the_frequent)
+{
+    skn_tally_t *tally = skn_tally_new(64, 16);
+    char text[16];
+    for (int k = 0; k < 20000; k++) {
+        (void)snprintf(text, sizeof(text), "r%d", k);
+        add(tally, text, 0);
+        if (k % 4 == 0)
+            add(tally, "often", 0);
+    }
+    size_t taken;
+    skn_tally_entry_t *entry = skn_tally_take(tally, 1, 1000, &taken);
+    cr_assert_not_null(entry);
+    cr_expect_leq(taken, 64u);
+    cr_assert_eq(entry[0].bytes, 5u);
+    cr_expect_eq(memcmp(entry[0].at, "often", 5), 0);
+    cr_expect_eq(entry[0].count, 5000u);
+    free(entry);
+    skn_tally_destroy(&tally);
+}

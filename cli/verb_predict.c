@@ -286,28 +286,41 @@ warn_names(const predict_t *predict, const char *path)
 static skn_status_t
 open_reader(predict_t *predict, const char *path, skn_error_t *error)
 {
-    const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
-    const skn_point_reader_options_t options = {
-        .struct_bytes = sizeof(options),
-        .feature_count = info->feature_count,
-        .label_count = info->label_count,
-        .strict = predict->strict,
-    };
-    predict->reader = skn_point_reader_open(path, &options, error);
+    skn_predictor_strict(predict->predictor, predict->strict);
+    predict->reader = skn_predictor_read(predict->predictor, path, error);
+    skn_predictor_strict(predict->predictor, false);
     return predict->reader ? SKN_OK : error->status;
+}
+
+/* Answers the text of --text. */
+static skn_status_t
+answer_text(predict_t *predict, const char *text, skn_error_t *error)
+{
+    skn_status_t status =
+        skn_predictor_best_texts(predict->predictor, &text, NULL, 1, predict->k,
+                                 predict->label, predict->score, error);
+    if (status != SKN_OK)
+        return status;
+    print_point(predict, 0);
+    return flush();
 }
 
 static skn_status_t
 open_all(predict_t *predict, skn_error_t *error)
 {
     const cli_call_t *call = predict->call;
-    const char *names = cli_value(call, "labels");
+    const char *names = cli_value(call, "label-names");
+    const char *text = cli_value(call, "text");
     const char *lines = call->operand_count > 1 ? call->operands[1] : "-";
     skn_status_t status = read_options(predict, error);
-    if (status == SKN_OK && names && strcmp(names, "-") == 0 &&
+    if (status == SKN_OK && text && call->operand_count > 1) {
+        (void)skn_fail(error, SKN_USAGE, "--text and FILE exclude each other");
+        status = skn_fail_hint(error, SKN_USAGE, "give one of them");
+    }
+    if (status == SKN_OK && !text && names && strcmp(names, "-") == 0 &&
         strcmp(lines, "-") == 0) {
         (void)skn_fail(error, SKN_USAGE,
-                       "--labels and the lines are both standard input");
+                       "--label-names and the lines are both standard input");
         status = skn_fail_hint(error, SKN_USAGE, "give one of them as a file");
     }
     if (status != SKN_OK)
@@ -329,7 +342,7 @@ open_all(predict_t *predict, skn_error_t *error)
             return error->status;
         warn_names(predict, names);
     }
-    return open_reader(predict, lines, error);
+    return text ? SKN_OK : open_reader(predict, lines, error);
 }
 
 static int
@@ -348,7 +361,9 @@ predict_run(const cli_call_t *call)
     predict->call = call;
     skn_status_t status = open_all(predict, &error);
     if (status == SKN_OK)
-        status = stream(predict, &error);
+        status = predict->reader
+                     ? stream(predict, &error)
+                     : answer_text(predict, cli_value(call, "text"), &error);
     skn_predictor_close(&predict->predictor);
     skn_point_reader_close(&predict->reader);
     skn_names_close(&predict->names);
@@ -359,7 +374,8 @@ predict_run(const cli_call_t *call)
 static const cli_option_t options[] = {
     { "top", 'k', "N", "labels per line (default 5)" },
     { "threshold", 0, "X", "leave out labels less probable than X" },
-    { "labels", 0, "FILE", "names of the labels, one per line" },
+    { "text", 0, "TEXT", "answer this text alone" },
+    { "label-names", 0, "FILE", "names of the labels, one per line" },
     { "strict", 0, NULL, "stop at the first line with an error" },
     CLI_INDEX_OPTIONS,
     CLI_COMMON_OPTIONS,
@@ -368,7 +384,7 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_predict = {
     .name = "predict",
-    .help = "print the best labels of each line of data",
+    .help = "print the best labels of each line or text",
     .operands = "PATH [FILE]",
     .operands_min = 1,
     .operands_max = 2,
@@ -376,21 +392,25 @@ const cli_verb_t cli_predict = {
     .description =
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"
         "in one, or the folder with those of a run's nodes.\n"
-        "Lines come from FILE, or from standard input (-), as in data files:\n"
-        "labels, which are ignored, then feature:value; a line that begins\n"
-        "with a space or with a feature:value has none. In `3 9`, 3 is a\n"
-        "label and 9 a feature with the value 1. Each line is answered by one\n"
-        "line, at once: label:probability, best first. A label is its name\n"
-        "if --labels or the model (data.labels) has one. A softmax sums\n"
-        "to 1 over all labels of the model; with --index, over the labels\n"
-        "that the index finds.\n"
-        "Features that the model does not have are left out, and counted in a\n"
-        "warning at the end. A line that cannot be read or ranked gets an\n"
-        "empty answer and an error on standard error; with --json an event\n"
-        "`error` takes the place of its answer. Neither changes the exit\n"
-        "code, unless --strict is given: it stops at the first such line.\n"
-        "Comments (#) at the top and a header of three whole numbers after\n"
-        "them get no answer.\n"
+        "Each row of FILE, or of standard input (-), is answered by one line,\n"
+        "at once: label:probability, best first.\n"
+        "For a model that was trained on texts a row is one of fastText's,\n"
+        "CSV, TSV (a first line names the columns) or JSON lines; else each\n"
+        "line is a text. For one of numbered features it is as in data files:\n"
+        "labels, then feature:value; a line that begins with a space or with\n"
+        "a feature:value has no labels. In `3 9`, 3 is a label and 9 a\n"
+        "feature with the value 1. Labels are ignored.\n"
+        "A label is its name if the model or --label-names has one. A softmax\n"
+        "sums to 1 over all labels of the model; with --index, over the\n"
+        "labels that the index finds.\n"
+        "Words and features that the model does not have are left out;\n"
+        "features are counted in a warning at the end. A row that cannot be\n"
+        "read or ranked gets an empty answer and an error on standard error;\n"
+        "with --json an event `error` takes the place of its answer. Neither\n"
+        "changes the exit code, unless --strict is given: it stops at the\n"
+        "first such row. Comments (#) before points and a header of three\n"
+        "whole numbers after them get no answer.\n"
+        "    skein predict runs/x --text 'a ball over the net' -k 3\n"
         "    echo '17:0.5 4:1' | skein predict runs/x -k 3",
     .run = predict_run,
 };

@@ -19,10 +19,10 @@
 
 #include "actors/checkpoints/keeper_internal.h"
 #include "actors/protocol/corpus.h"
+#include "actors/protocol/data.h"
 #include "actors/protocol/kinds.h"
 #include "actors/protocol/settings.h"
-#include "formats/checkpoint/run_labels.h"
-#include "formats/checkpoint/run_tokenizer.h"
+#include "formats/checkpoint/run_form.h"
 #include "formats/text/json_text.h"
 
 /* True if the node is leaving: it sends what it holds, and keeps no new
@@ -241,7 +241,7 @@ keep_labels(const skn_actor_t *actor, const skn_run_folder_t *run,
 {
     const char *labels = skn_actor_option_text(actor, "labels");
     return labels[0] || !options->resume
-               ? skn_run_labels_keep(run, labels, error)
+               ? skn_run_form_copy(run, SKN_LABELS_NAME, labels, error)
                : SKN_OK;
 }
 
@@ -261,10 +261,38 @@ keep_tokenizer(const skn_actor_t *actor, const skn_run_folder_t *run,
     if (status != SKN_OK)
         return status;
     char *form = skn_tokenizer_write(skn_tokens_tokenizer(tokens), &bytes);
-    status = form ? skn_run_tokenizer_keep(run, form, bytes, error)
-                  : skn_fail(error, SKN_NO_MEMORY, "no memory for a tokenizer");
+    status =
+        form ? skn_run_form_keep(run, SKN_TOKENIZER_NAME, form, bytes, error)
+             : skn_fail(error, SKN_NO_MEMORY, "no memory for a tokenizer");
     free(form);
     skn_tokens_close(&tokens);
+    return status;
+}
+
+/* The vocabulary of rows of texts, and the names of the labels among it. */
+static skn_status_t
+keep_vocabulary(const skn_actor_t *actor, const skn_run_folder_t *run,
+                skn_error_t *error)
+{
+    const skn_data_t data = skn_data_of(actor);
+    skn_vocabulary_form_t form;
+    skn_dataset_t *train = NULL;
+    size_t bytes;
+    if (!data.preprocessing[0])
+        return SKN_OK;
+    skn_status_t status = skn_data_open_train(&data, &train, error);
+    if (status != SKN_OK)
+        return status;
+    (void)skn_dataset_vocabulary(train, &form);
+    char *whole = skn_vocabulary_write(&form, &bytes);
+    status =
+        whole ? skn_run_form_keep(run, SKN_VOCABULARY_NAME, whole, bytes, error)
+              : skn_fail(error, SKN_NO_MEMORY, "no memory for a vocabulary");
+    if (status == SKN_OK)
+        status = skn_run_form_keep(run, SKN_LABELS_NAME, form.names,
+                                   (size_t)form.names_bytes, error);
+    free(whole);
+    skn_dataset_close(&train);
     return status;
 }
 
@@ -285,7 +313,8 @@ enter_run(const skn_actor_t *actor, skn_keeper_t *keeper, const char *run_id,
     };
     keeper->run = skn_run_folder_open(path, &options, NULL, error);
     if (!keeper->run || keep_labels(actor, keeper->run, &options, error) ||
-        keep_tokenizer(actor, keeper->run, error))
+        keep_tokenizer(actor, keeper->run, error) ||
+        keep_vocabulary(actor, keeper->run, error))
         return error->status;
     if (is_alone)
         return options.resume ? check_newest(actor, keeper->run, error)
@@ -575,9 +604,9 @@ static const skn_option_t options[] = {
     { "labels", SKN_OPTION_PATH, "", 0, 0, NULL,
       "file of the labels' names, copied to the folder; empty: none" },
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,
-      "with `tokens`: the text whose tokenizer is kept in the folder" },
-    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,
-      "its token file: auto, none, or the stem of its path" },
+      "with `tokens` or `preprocessing`: the training file, whose tokenizer or "
+      "vocabulary is kept in the folder" },
+    SKN_DATA_OPTIONS,
     SKN_TEXT_OPTIONS,
     { "owners", SKN_OPTION_INT, NULL, 0, SKN_ACTORS_MAX, NULL,
       "owners that send their state to this node; 0: the node is leaving" },

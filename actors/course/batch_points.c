@@ -19,20 +19,15 @@ static skn_status_t
 open_files(skn_batches_t *batches, batch_points_t *points,
            const skn_actor_t *actor, skn_error_t *error)
 {
-    const char *test = skn_actor_option_text(actor, "test");
-    skn_data_t data = {
-        .normalize = skn_actor_option_text(actor, "normalize"),
-        .cache = skn_actor_option_text(actor, "cache"),
-        .memory_bytes = (uint64_t)skn_actor_option_int(actor, "memory_bytes"),
-        .features = batches->feature_count,
-        .labels = batches->label_count,
-        .questions = skn_actor_option_bool(actor, "questions"),
-    };
-    skn_status_t status =
-        skn_data_open(&data, skn_actor_option_text(actor, "train"), "train",
-                      &points->train, error);
-    if (status == SKN_OK && test[0])
-        status = skn_data_open(&data, test, "test", &points->test, error);
+    skn_data_t data = skn_data_of(actor);
+    data.test = skn_actor_option_text(actor, "test");
+    data.memory_bytes = (uint64_t)skn_actor_option_int(actor, "memory_bytes");
+    data.features = batches->feature_count;
+    data.labels = batches->label_count;
+    data.questions = skn_actor_option_bool(actor, "questions");
+    skn_status_t status = skn_data_open_train(&data, &points->train, error);
+    if (status == SKN_OK && skn_data_has_test(&data))
+        status = skn_data_open_test(&data, &points->test, error);
     if (status != SKN_OK)
         return status;
     batches->data_hash = skn_data_hash(0, points->train);

@@ -48,9 +48,7 @@ typedef struct skn_batches {
         { "test", SKN_OPTION_PATH, "", 0, 0, NULL, "test file" },              \
         { "questions", SKN_OPTION_BOOL, "false", 0, 0, NULL,                   \
           "the test file has points to predict: keep bad lines, marked" },     \
-        SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),               \
-        { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                        \
-          "auto: keep a binary copy beside the file; none: keep no copy" },    \
+        SKN_DATA_OPTIONS,                                                      \
         { "memory_bytes", SKN_OPTION_INT, "67108864", 1 << 20, 1e15, NULL,     \
           "memory for buffers while the binary copy is made" },                \
         { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,             \
@@ -67,8 +65,8 @@ typedef struct skn_batches {
 /* clang-format on */
 
 /* Opens the data and allocates. Freed by skn_batches_close, also after a
- * failure. As skn_data_open and skn_corpus_open; SKN_BAD_DATA, SKN_BAD_CONFIG,
- * SKN_NO_MEMORY. */
+ * failure. As skn_data_open_train and skn_corpus_open; SKN_BAD_DATA,
+ * SKN_BAD_CONFIG, SKN_NO_MEMORY. */
 skn_status_t skn_batches_open(skn_batches_t *batches, const skn_actor_t *actor,
                               skn_error_t *error);
 void skn_batches_close(skn_batches_t *batches);

@@ -401,8 +401,7 @@ evaluator_close(skn_actor_t *actor, void *state)
 static const skn_option_t options[] = {
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL,
       "training file, whose label frequencies give the propensities" },
-    SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),
-    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL, "same as the source's" },
+    SKN_DATA_OPTIONS,
     { "features", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,
       "number of input features of the model" },
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL,

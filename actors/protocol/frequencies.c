@@ -4,8 +4,9 @@
 
 static skn_status_t
 text_open(skn_frequencies_t *frequencies, const skn_actor_t *actor,
-          const char *path, uint32_t labels, skn_error_t *error)
+          uint32_t labels, skn_error_t *error)
 {
+    const char *path = skn_actor_option_text(actor, "train");
     skn_corpus_t corpus = skn_corpus_of(actor);
     skn_status_t status = skn_corpus_open(&corpus, path, "train", NULL,
                                           &frequencies->tokens, error);
@@ -20,16 +21,13 @@ text_open(skn_frequencies_t *frequencies, const skn_actor_t *actor,
 
 static skn_status_t
 points_open(skn_frequencies_t *frequencies, const skn_actor_t *actor,
-            const char *path, uint32_t labels, skn_error_t *error)
+            uint32_t labels, skn_error_t *error)
 {
-    skn_data_t data = {
-        .normalize = skn_actor_option_text(actor, "normalize"),
-        .cache = skn_actor_option_text(actor, "cache"),
-        .features = (uint32_t)skn_actor_option_int(actor, "features"),
-        .labels = labels,
-    };
+    skn_data_t data = skn_data_of(actor);
+    data.features = (uint32_t)skn_actor_option_int(actor, "features");
+    data.labels = labels;
     skn_status_t status =
-        skn_data_open(&data, path, "train", &frequencies->dataset, error);
+        skn_data_open_train(&data, &frequencies->dataset, error);
     if (status != SKN_OK)
         return status;
     const skn_dataset_info_t *info = skn_dataset_info(frequencies->dataset);
@@ -42,13 +40,11 @@ skn_status_t
 skn_frequencies_open(skn_frequencies_t *frequencies, const skn_actor_t *actor,
                      skn_error_t *error)
 {
-    const char *path = skn_actor_option_text(actor, "train");
     uint32_t labels = (uint32_t)skn_actor_option_int(actor, "labels");
     *frequencies = (skn_frequencies_t){ 0 };
-    skn_status_t status =
-        skn_actor_option_bool(actor, "tokens")
-            ? text_open(frequencies, actor, path, labels, error)
-            : points_open(frequencies, actor, path, labels, error);
+    skn_status_t status = skn_actor_option_bool(actor, "tokens")
+                              ? text_open(frequencies, actor, labels, error)
+                              : points_open(frequencies, actor, labels, error);
     if (status != SKN_OK)
         skn_frequencies_close(frequencies);
     return status;

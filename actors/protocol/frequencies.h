@@ -16,8 +16,8 @@ typedef struct skn_frequencies {
     skn_tokens_t *tokens;
 } skn_frequencies_t;
 
-/* Opens the data that the options of `actor` name: `train`, `normalize`,
- * `cache`, `features`, `labels` and SKN_TEXT_OPTIONS. As skn_data_open and
+/* Opens the data that the options of `actor` name: `train`, `features`,
+ * `labels`, SKN_DATA_OPTIONS and SKN_TEXT_OPTIONS. As skn_data_open_train and
  * skn_corpus_open; closed after a failure. */
 skn_status_t skn_frequencies_open(skn_frequencies_t *frequencies,
                                   const skn_actor_t *actor, skn_error_t *error);

@@ -9,6 +9,7 @@
 #define ACTORS_SAMPLERS_OPTIONS_H
 
 #include "actors/protocol/corpus.h"
+#include "actors/protocol/data.h"
 #include "actors/samplers/sampler.h"
 #include "skein/actor.h"
 
@@ -35,9 +36,7 @@
       "hash functions per table; 0: 9 for simhash, 6 for dwta" },              \
     { "train", SKN_OPTION_PATH, "", 0, 0, NULL,                                \
       "training file, for draws by the frequency of labels" },                 \
-    SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),                   \
-    { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \
-      "path of that file's binary copy, auto or none" },                       \
+    SKN_DATA_OPTIONS,                                                          \
     { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL,                  \
       "number of that file's features; 0: as the file says" },                 \
     SKN_TEXT_OPTIONS

@@ -10,9 +10,12 @@ static bool
 matters(const char *key)
 {
     static const char *const ends[] = {
-        ".batch_rows", ".dropout",      ".ensemble",        ".epochs",
-        ".rate",       ".ranker_trees", ".label_smoothing", ".optimizer.kind",
-        ".rows",       ".sampler.kind", ".units",
+        ".batch_rows",      ".dropout",        ".ensemble",
+        ".epochs",          ".rate",           ".ranker_trees",
+        ".label_smoothing", ".optimizer.kind", ".rows",
+        ".sampler.kind",    ".units",          ".format",
+        ".label_separator", ".word_groups",    ".letter_groups",
+        ".term_values",
     };
     size_t bytes = strlen(key);
     for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++) {
@@ -30,7 +33,8 @@ cli_auto_report_print(const json_t *chosen, FILE *file)
     json_t *one;
     json_object_foreach((json_t *)(uintptr_t)chosen, key, one)
     {
-        if (!matters(key))
+        /* Numbered features need no other line. */
+        if (!matters(key) || strcmp(skn_json_word(one, "value"), "points") == 0)
             continue;
         char *value = json_dumps(json_object_get(one, "value"),
                                  JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));

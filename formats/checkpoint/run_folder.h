@@ -5,7 +5,7 @@
  *     RUN/batch-000000001234/   a complete checkpoint (checkpoint.h)
  *     RUN/batch-000000001234-g000007/   the same, written by generation 7
  *     RUN/labels                the names of the labels (run_labels.h)
- *     RUN/tokenizer             that of a decoder (run_tokenizer.h)
+ *     RUN/tokenizer             that of a decoder (run_form.h)
  *     RUN/latest, RUN/best      symbolic links to two of them
  *     RUN/cut/                  blocks salvaged when a generation broke off
  *                               (salvage.h); the next checkpoint removes it
@@ -29,6 +29,7 @@
 #define SKN_SALVAGE_NAME "cut"
 #define SKN_LABELS_NAME "labels"
 #define SKN_TOKENIZER_NAME "tokenizer"
+#define SKN_VOCABULARY_NAME "vocabulary"
 #define SKN_LOCK_WAIT_MS 5000u /* a predecessor that is being stopped */
 
 typedef struct skn_run_folder skn_run_folder_t;

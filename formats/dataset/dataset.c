@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "formats/dataset/dataset_file.h"
+#include "formats/dataset/vocabulary.h"
 #include "formats/source/stream.h"
 
 struct skn_dataset {
@@ -71,6 +72,9 @@ cache_fits(void *owner, const skn_cache_t *cache)
         head->source_bytes != (uint64_t)source->st_size ||
         head->source_mtime_ns != mtime_ns ||
         head->normalize != (uint32_t)options->normalize ||
+        head->preprocessing_hash != skn_dataset_preprocessing_hash(options) ||
+        head->vocabulary_hash !=
+            (options->vocabulary ? options->vocabulary->hash : 0) ||
         head->questions != (uint32_t)options->questions)
         return false;
     if (!sort_fits(head->feature_seen, head->unknown_features,
@@ -139,15 +143,17 @@ view_open(skn_dataset_t *dataset, const char *path,
         .featureless_count = head->featureless_count,
         .unlabelled_count = head->unlabelled_count,
         .labels_occurring = head->labels_occurring,
-        .content_hash = head->content_hash,
+        .content_hash = head->content_hash ^ head->preprocessing_hash,
         .unknown = { head->unknown_labels, head->unknown_features,
                      head->unknown_points, head->unknown_bare,
                      head->unknown_line, head->unknown_column },
         .unread = { head->unread_points, head->unread_line },
+        .bad = { head->bad_rows, head->bad_line },
         .odd = { head->odd_what, head->odd_line, head->odd_greatest,
                  head->odd_next },
         .mapped_bytes = dataset->cache.file_bytes,
         .normalize = options->normalize,
+        .has_texts = options->preprocessing && options->preprocessing[0],
         .has_header = head->has_header != 0,
         .built = dataset->info.built,
         .cache_path = dataset->cache.path,
@@ -194,7 +200,9 @@ skn_dataset_open(const char *path, const skn_dataset_options_t *options_given,
         .place = options->cache,
         .path = options->cache_path,
         .magic = SKN_DATASET_MAGIC,
-        .suffix = ".skc",
+        .suffix = options->vocabulary || options->part == SKN_DATASET_HELD_BACK
+                      ? ".test.skc"
+                      : ".skc",
     };
     if (status == SKN_OK)
         status = skn_cache_places_init(&places, &form, error);
@@ -211,6 +219,19 @@ skn_dataset_open(const char *path, const skn_dataset_options_t *options_given,
         skn_dataset_close(&dataset);
     *dataset_out = dataset;
     return status;
+}
+
+bool
+skn_dataset_vocabulary(const skn_dataset_t *dataset,
+                       skn_vocabulary_form_t *form)
+{
+    const char *byte = dataset->cache.file;
+    const skn_dataset_head_t *head = dataset->cache.file;
+    const skn_dataset_layout_t layout = skn_dataset_layout(head);
+    *form = (skn_vocabulary_form_t){ byte + layout.features_at,
+                                     byte + layout.names_at,
+                                     head->features_bytes, head->names_bytes };
+    return head->features_bytes > 0;
 }
 
 void

@@ -23,14 +23,32 @@
 #include "skein/limits.h"
 
 typedef struct skn_dataset skn_dataset_t;
+struct skn_vocabulary;
+struct skn_vocabulary_form;
 
 typedef enum skn_normalize {
     SKN_NORMALIZE_L2,  /* each point's values to length 1; zeros stay zeros */
     SKN_NORMALIZE_NONE /* values as in the file */
 } skn_normalize_t;
 
+/* A file may be divided in two, by hashes of its rows: equal rows are in the
+ * same part. */
+typedef enum skn_dataset_part {
+    SKN_DATASET_ALL,
+    SKN_DATASET_KEPT,     /* for training */
+    SKN_DATASET_HELD_BACK /* for a test */
+} skn_dataset_part_t;
+
 /* { 0 } has the defaults. */
 typedef struct skn_dataset_options {
+    /* How rows of texts become points (preprocessing.h); NULL or "": the file
+     * has numbered features. */
+    const char *preprocessing;
+    /* For rows of texts: that of the model, which outlives the opening. NULL:
+     * it is learned from the rows of the part, and kept in the cache. */
+    const struct skn_vocabulary *vocabulary;
+    skn_dataset_part_t part;
+    double held_back; /* share of the rows that are held back */
     skn_normalize_t normalize;
     skn_cache_place_t cache; /* <file>.skc, beside the file if it may */
     const char *cache_path;
@@ -60,12 +78,15 @@ typedef struct skn_dataset_info {
     uint64_t featureless_count, unlabelled_count;  /* points without */
     uint32_t labels_occurring;       /* labels with a frequency > 0 */
     const uint32_t *label_frequency; /* [label_count], in points */
-    uint64_t content_hash;     /* XXH3, 64 bits, of the unpacked source text */
+    uint64_t content_hash;     /* XXH3, 64 bits, of the unpacked source text
+                                * and of what makes points of it */
     uint64_t mapped_bytes;     /* mapped while it is open */
     skn_xmc_unknown_t unknown; /* indices that were left out */
     skn_xmc_odd_t odd;         /* a likely mistake in the file */
     skn_xmc_unread_t unread;   /* questions that cannot be read */
+    skn_xmc_unread_t bad;      /* rows that were left out */
     skn_normalize_t normalize;
+    bool has_texts; /* its points are made of rows of texts */
     bool has_header;
     bool built;             /* this open wrote the cache */
     const char *cache_path; /* NULL: the cache is anonymous */
@@ -91,6 +112,14 @@ skn_status_t skn_dataset_open(const char *path,
 /* Unmaps, frees, sets *dataset to NULL. *dataset may be NULL already. */
 void skn_dataset_close(skn_dataset_t **dataset);
 
+/* The vocabulary that was learned from the rows, in its forms, which live as
+ * long as the dataset; false: it has none. */
+bool skn_dataset_vocabulary(const skn_dataset_t *dataset,
+                            struct skn_vocabulary_form *form);
+
+/* Whether a row with this hash belongs to the part. */
+bool skn_dataset_has(const skn_dataset_options_t *options, uint64_t hash);
+
 /* Scales the values of a point as SKN_NORMALIZE_L2 does. From any thread. */
 void skn_values_normalize(float *value, size_t count);
 
@@ -98,6 +127,8 @@ void skn_values_normalize(float *value, size_t count);
  * mistake; then `note` is filled like an error, though it is not one. */
 bool skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
                               skn_error_t *note);
+bool skn_dataset_note_bad(const skn_dataset_info_t *info, const char *path,
+                          skn_error_t *note);
 bool skn_dataset_note_unread(const skn_dataset_info_t *info, const char *path,
                              skn_error_t *note);
 bool skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,

@@ -1,7 +1,8 @@
 /* dataset_build.c - writes the cache of a data file in bounded memory.
  *
  * This file owns: the counts of labels while building.
- * First pass: text to rows. Second: from the rows just written to offsets and
+ * Rows of texts are read once more before, to learn their vocabulary. First
+ * pass: text to rows. Second: from the rows just written to offsets and
  * frequencies; more passes only if the labels do not fit into the budget. Not
  * here: the place of the file and its writing (formats/source/cache.h), the
  * checks of its layout (dataset_check.c).
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "formats/dataset/text_rows.h"
 #include "formats/dataset/xmc.h"
 
 #define MEMORY_BYTES_DEFAULT (64u << 20)
@@ -38,7 +40,48 @@ typedef struct build {
     size_t count_room;
     uint64_t told_bytes;
     skn_dataset_head_t head;
+    /* The vocabulary of rows of texts, if it is learned. */
+    char *features, *names;
+    skn_vocabulary_form_t form;
+    skn_vocabulary_t *learned;
 } build_t;
+
+/* The open file: one of the two. */
+typedef struct row_source {
+    skn_xmc_reader_t *points;
+    skn_text_rows_t *texts;
+} row_source_t;
+
+static const skn_stream_t *
+source_stream(const row_source_t *source)
+{
+    return source->texts ? skn_text_rows_stream(source->texts)
+                         : skn_xmc_stream(source->points);
+}
+
+static bool
+has_texts(const skn_dataset_options_t *options)
+{
+    return options->preprocessing && options->preprocessing[0];
+}
+
+static uint64_t
+memory_bytes(const skn_dataset_options_t *options)
+{
+    uint64_t memory = options->memory_bytes;
+    if (memory == 0)
+        memory = MEMORY_BYTES_DEFAULT;
+    return memory < MEMORY_BYTES_MIN ? MEMORY_BYTES_MIN : memory;
+}
+
+bool
+skn_dataset_has(const skn_dataset_options_t *options, uint64_t hash)
+{
+    /* The upper 53 bits as a fraction of 1. */
+    bool is_held = (double)(hash >> 11) * 0x1p-53 < options->held_back;
+    return options->part == SKN_DATASET_ALL ||
+           is_held == (options->part == SKN_DATASET_HELD_BACK);
+}
 
 /* --- first pass: text to rows ------------------------------------------- */
 
@@ -96,20 +139,45 @@ progress_tell(build_t *build, uint64_t done_bytes, skn_error_t *error)
 }
 
 static skn_status_t
-rows_put(build_t *build, skn_xmc_reader_t *reader, skn_error_t *error)
+source_next(row_source_t *source, skn_xmc_point_t *point, bool *more,
+            skn_error_t *error)
+{
+    return source->texts ? skn_text_rows_next(source->texts, point, more, error)
+                         : skn_xmc_next(source->points, point, more, error);
+}
+
+/* Whether a point of numbered features belongs to the part: they decide. Rows
+ * of texts were chosen when they were read. */
+static bool
+is_of_part(const build_t *build, const row_source_t *source,
+           const skn_xmc_point_t *point)
+{
+    if (source->texts || build->options->part == SKN_DATASET_ALL)
+        return true;
+    uint64_t hash = XXH3_64bits(point->feature,
+                                point->feature_count * sizeof(*point->feature));
+    return skn_dataset_has(
+        build->options,
+        XXH3_64bits_withSeed(
+            point->value, point->feature_count * sizeof(*point->value), hash));
+}
+
+static skn_status_t
+rows_put(build_t *build, row_source_t *source, skn_error_t *error)
 {
     skn_xmc_point_t point;
     skn_status_t status = SKN_OK;
     bool more = true;
     skn_xmc_point_init(&point);
     while (status == SKN_OK) {
-        status = skn_xmc_next(reader, &point, &more, error);
+        status = source_next(source, &point, &more, error);
         if (status != SKN_OK || !more)
             break;
-        status = row_put(build, &point, error);
+        if (is_of_part(build, source, &point))
+            status = row_put(build, &point, error);
         if (status == SKN_OK)
             status = progress_tell(
-                build, skn_stream_source_bytes(skn_xmc_stream(reader)), error);
+                build, skn_stream_source_bytes(source_stream(source)), error);
     }
     skn_xmc_point_fini(&point);
     return status;
@@ -118,17 +186,16 @@ rows_put(build_t *build, skn_xmc_reader_t *reader, skn_error_t *error)
 /* Reads size and time of change of the open source, so that a later change can
  * be detected. */
 static skn_status_t
-source_look(const skn_xmc_reader_t *reader, uint64_t *bytes, int64_t *mtime_ns,
+source_look(const row_source_t *source, uint64_t *bytes, int64_t *mtime_ns,
             skn_error_t *error)
 {
-    struct stat source;
-    skn_status_t status =
-        skn_stream_stat(skn_xmc_stream(reader), &source, error);
-    *bytes = S_ISREG(source.st_mode) ? (uint64_t)source.st_size : 0;
-    *mtime_ns = S_ISREG(source.st_mode)
-                    ? source.st_mtim.tv_sec * INT64_C(1000000000) +
-                          source.st_mtim.tv_nsec
-                    : 0;
+    struct stat file;
+    skn_status_t status = skn_stream_stat(source_stream(source), &file, error);
+    *bytes = S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
+    *mtime_ns =
+        S_ISREG(file.st_mode)
+            ? file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec
+            : 0;
     return status;
 }
 
@@ -138,7 +205,6 @@ unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
 {
     if (unknown->points == 0)
         return;
-    head->version = SKN_DATASET_VERSION_PARTIAL;
     head->unknown_labels = unknown->labels;
     head->unknown_features = unknown->features;
     head->unknown_points = unknown->points;
@@ -151,9 +217,10 @@ unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
 
 static void
 sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
-           const skn_xmc_reader_t *reader, const skn_xmc_odd_t *odd)
+           const row_source_t *source, const skn_xmc_odd_t *odd)
 {
-    skn_xmc_sizes_t sizes = skn_xmc_sizes(reader);
+    skn_xmc_sizes_t sizes = source->texts ? skn_text_rows_sizes(source->texts)
+                                          : skn_xmc_sizes(source->points);
     unknown_take(head, options, &sizes.unknown);
     head->odd_what = odd->what;
     head->odd_line = odd->line;
@@ -161,12 +228,14 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->odd_next = odd->next;
     head->unread_points = sizes.unread.points;
     head->unread_line = sizes.unread.line;
+    head->bad_rows = sizes.bad.points;
+    head->bad_line = sizes.bad.line;
     head->has_header = sizes.has_header;
     head->feature_count = sizes.feature_count;
     head->label_count = sizes.label_count;
     head->feature_seen = sizes.feature_seen;
     head->label_seen = sizes.label_seen;
-    head->content_hash = skn_stream_hash(skn_xmc_stream(reader));
+    head->content_hash = skn_stream_hash(source_stream(source));
 }
 
 /* The next step writes a table of all labels: 8 bytes for each, of which a
@@ -182,40 +251,73 @@ check_stray(const build_t *build, const skn_xmc_odd_t *odd, skn_error_t *error)
 }
 
 static skn_status_t
-source_read(build_t *build, skn_error_t *error)
+source_open(const build_t *build, row_source_t *source, skn_error_t *error)
 {
     const skn_dataset_options_t *options = build->options;
+    const skn_vocabulary_t *vocabulary =
+        options->vocabulary ? options->vocabulary : build->learned;
     skn_xmc_bounds_t bounds = { .expected_features = options->feature_count,
                                 .expected_labels = options->label_count,
                                 .expected_by = options->expected_by,
                                 .unknown_ignored = options->unknown_ignored,
                                 .questions = options->questions,
                                 .labels_optional = options->questions };
+    if (!has_texts(options))
+        return skn_xmc_open(build->source_name, &bounds, &source->points,
+                            error);
+    source->texts =
+        skn_text_rows_open(build->source_name, options, vocabulary, error);
+    return source->texts ? SKN_OK : error->status;
+}
+
+static skn_status_t
+source_read(build_t *build, skn_error_t *error)
+{
     skn_dataset_head_t *head = &build->head;
-    skn_xmc_reader_t *reader;
+    row_source_t source = { 0 };
     uint64_t bytes;
     int64_t mtime_ns;
-    skn_status_t status =
-        skn_xmc_open(build->source_name, &bounds, &reader, error);
-    if (status != SKN_OK)
-        return status;
-    status =
-        source_look(reader, &head->source_bytes, &head->source_mtime_ns, error);
+    skn_status_t status = source_open(build, &source, error);
     if (status == SKN_OK)
-        status = rows_put(build, reader, error);
+        status = source_look(&source, &head->source_bytes,
+                             &head->source_mtime_ns, error);
     if (status == SKN_OK)
-        status = source_look(reader, &bytes, &mtime_ns, error);
+        status = rows_put(build, &source, error);
+    if (status == SKN_OK)
+        status = source_look(&source, &bytes, &mtime_ns, error);
     if (status == SKN_OK &&
         (bytes != head->source_bytes || mtime_ns != head->source_mtime_ns))
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
     if (status == SKN_OK) {
-        skn_xmc_odd_t odd = skn_xmc_odd(reader);
-        sizes_take(head, options, reader, &odd);
+        skn_xmc_odd_t odd = { .what = SKN_XMC_NOTHING_ODD };
+        if (source.points)
+            odd = skn_xmc_odd(source.points);
+        sizes_take(head, build->options, &source, &odd);
         status = check_stray(build, &odd, error);
     }
-    skn_xmc_close(&reader);
+    skn_xmc_close(&source.points);
+    skn_text_rows_close(&source.texts);
     return status;
+}
+
+/* Learns the vocabulary of rows of texts, unless it is given. */
+static skn_status_t
+vocabulary_learn(build_t *build, skn_error_t *error)
+{
+    const skn_dataset_options_t *options = build->options;
+    if (!has_texts(options) || options->vocabulary)
+        return SKN_OK;
+    skn_status_t status =
+        skn_text_rows_learn(build->source_name, options, &build->features,
+                            &build->names, &build->form, error);
+    if (status != SKN_OK)
+        return status;
+    build->learned =
+        skn_vocabulary_read(build->source_name, &build->form, error);
+    build->head.features_bytes = build->form.features_bytes;
+    build->head.names_bytes = build->form.names_bytes;
+    return build->learned ? SKN_OK : error->status;
 }
 
 /* --- second pass: rows to offsets and frequencies ----------------------- */
@@ -291,6 +393,12 @@ tables_put(build_t *build, skn_error_t *error)
         first += build->count_room;
     } while (status == SKN_OK && first < head->label_seen);
     (void)munmap(file, rows_end);
+    if (status == SKN_OK && head->features_bytes > 0)
+        status = skn_cache_put(&build->writer, build->form.features,
+                               build->form.features_bytes, error);
+    if (status == SKN_OK && head->names_bytes > 0)
+        status = skn_cache_put(&build->writer, build->form.names,
+                               build->form.names_bytes, error);
     return status == SKN_OK ? skn_cache_flush(&build->writer, error) : status;
 }
 
@@ -299,11 +407,7 @@ tables_put(build_t *build, skn_error_t *error)
 static skn_status_t
 build_init(build_t *build, skn_error_t *error)
 {
-    uint64_t memory = build->options->memory_bytes;
-    if (memory == 0)
-        memory = MEMORY_BYTES_DEFAULT;
-    if (memory < MEMORY_BYTES_MIN)
-        memory = MEMORY_BYTES_MIN;
+    uint64_t memory = memory_bytes(build->options);
     size_t room = BUFFER_BYTES_MAX;
     if (memory / 4 < room)
         room = (size_t)(memory / 4);
@@ -316,8 +420,9 @@ build_init(build_t *build, skn_error_t *error)
     head->byte_order = SKN_DATASET_BYTE_ORDER;
     head->normalize = (uint32_t)build->options->normalize;
     head->questions = build->options->questions;
-    if (head->questions)
-        head->version = SKN_DATASET_VERSION_PARTIAL;
+    head->preprocessing_hash = skn_dataset_preprocessing_hash(build->options);
+    head->vocabulary_hash =
+        build->options->vocabulary ? build->options->vocabulary->hash : 0;
     return skn_cache_writer_init(&build->writer, build->temp, sizeof(*head),
                                  room, error);
 }
@@ -356,6 +461,8 @@ skn_dataset_build(const char *path, const skn_dataset_options_t *options,
     build_t build = { .source_name = path, .options = options, .temp = temp };
     skn_status_t status = build_init(&build, error);
     if (status == SKN_OK)
+        status = vocabulary_learn(&build, error);
+    if (status == SKN_OK)
         status = source_read(&build, error);
     if (status == SKN_OK)
         status = counts_init(&build, error);
@@ -364,6 +471,9 @@ skn_dataset_build(const char *path, const skn_dataset_options_t *options,
     if (status == SKN_OK)
         status = head_put(&build, error);
     free(build.count);
+    free(build.features);
+    free(build.names);
+    skn_vocabulary_destroy(&build.learned);
     skn_cache_writer_fini(&build.writer);
     return status;
 }

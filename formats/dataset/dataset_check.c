@@ -36,8 +36,10 @@ skn_dataset_layout(const skn_dataset_head_t *head)
         part_align(layout.row_at + head->row_words * sizeof(uint32_t));
     layout.frequency_at = part_align(
         layout.offset_at + (head->point_count + 1) * sizeof(uint64_t));
-    layout.file_bytes =
+    layout.features_at =
         layout.frequency_at + (uint64_t)head->label_seen * sizeof(uint32_t);
+    layout.names_at = layout.features_at + head->features_bytes;
+    layout.file_bytes = layout.names_at + head->names_bytes;
     return layout;
 }
 
@@ -51,14 +53,13 @@ bool
 skn_dataset_head_check(const skn_dataset_head_t *head, uint64_t file_bytes)
 {
     if (memcmp(head->magic, SKN_DATASET_MAGIC, sizeof(head->magic)) != 0 ||
-        head->version != (head->unknown_points > 0 || head->questions
-                              ? SKN_DATASET_VERSION_PARTIAL
-                              : SKN_DATASET_VERSION) ||
+        head->version != SKN_DATASET_VERSION ||
         head->byte_order != SKN_DATASET_BYTE_ORDER ||
         head->head_hash != skn_dataset_head_hash(head))
         return false;
     if (head->point_count > SKN_POINTS_MAX ||
         head->row_words > file_bytes / sizeof(uint32_t) ||
+        head->features_bytes > file_bytes || head->names_bytes > file_bytes ||
         head->feature_count > SKN_UNIT_MAX ||
         head->label_count > SKN_UNIT_MAX ||
         head->feature_seen > head->feature_count ||
@@ -66,6 +67,19 @@ skn_dataset_head_check(const skn_dataset_head_t *head, uint64_t file_bytes)
         return false;
     skn_dataset_layout_t layout = skn_dataset_layout(head);
     return layout.file_bytes == file_bytes && head->file_bytes == file_bytes;
+}
+
+uint64_t
+skn_dataset_preprocessing_hash(const skn_dataset_options_t *options)
+{
+    const char *preprocessing =
+        options->preprocessing ? options->preprocessing : "";
+    double share = options->part == SKN_DATASET_ALL ? 0 : options->held_back;
+    uint64_t hash =
+        XXH3_64bits_withSeed(&share, sizeof(share), (uint64_t)options->part);
+    if (!preprocessing[0] && options->part == SKN_DATASET_ALL)
+        return 0;
+    return XXH3_64bits_withSeed(preprocessing, strlen(preprocessing), hash);
 }
 
 void

@@ -2,13 +2,15 @@
  *
  * For dataset*.c only.
  *
- *     head        256 bytes, below
+ *     head        320 bytes, below
  *     rows        u32 words, one row a point, in the order of the source:
  *                 label_count feature_count label.. feature.. value..
  *     offsets     u64 [point_count + 1], the row's first word; at a multiple
  *                 of 64 bytes, like the next
  *     frequency   u32 [label_seen], points that have the label; a source's
  *                 header with more labels does not make the file larger
+ *     features    the vocabulary that was learned from rows of texts
+ *     names       (vocabulary.h), in its file forms
  *
  * A point is contiguous: training reads points in random order, and has one
  * cache miss for each, not three. Rows have their own length, so that offsets
@@ -21,10 +23,7 @@
 #include "formats/dataset/dataset.h"
 
 #define SKN_DATASET_MAGIC "SKEIN\0ds" /* with a NUL: not a text file */
-#define SKN_DATASET_VERSION 1u
-/* The version of a cache with indices left out: an older Skein, which would
- * take it for the whole file, refuses it. */
-#define SKN_DATASET_VERSION_PARTIAL 2u
+#define SKN_DATASET_VERSION 3u
 #define SKN_DATASET_BYTE_ORDER 0x01020304u
 /* The first two words of a row: its counts. */
 #define SKN_DATASET_ROW_WORDS 2u
@@ -47,8 +46,7 @@ typedef struct skn_dataset_head {
     uint32_t labels_occurring, unused;
     uint64_t payload_hash; /* XXH3 of everything after the head */
     /* The indices that were left out, and the sizes that they exceeded; zeros
-     * if there were none. Then the likely mistake (skn_xmc_odd_t). These fields
-     * are newer than version 1, whose files have zeros here. */
+     * if there were none. Then the likely mistake (skn_xmc_odd_t). */
     uint64_t unknown_labels, unknown_features, unknown_points, unknown_bare;
     uint64_t unknown_line, unknown_column;
     uint32_t expected_features, expected_labels;
@@ -56,19 +54,26 @@ typedef struct skn_dataset_head {
     uint32_t odd_what, odd_greatest, odd_next;
     uint32_t questions; /* options.questions: not a cache for training */
     uint64_t unread_points, unread_line;
-    uint8_t padding[256 - 248];
+    uint64_t bad_rows, bad_line;
+    /* Hashes of the options that make points: the preprocessing and the part,
+     * and a vocabulary that was given. 0: none. */
+    uint64_t preprocessing_hash, vocabulary_hash;
+    uint64_t features_bytes, names_bytes; /* of the vocabulary that is kept */
+    uint8_t padding[312 - 288];
     uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_dataset_head_t;
-_Static_assert(sizeof(skn_dataset_head_t) == 256, "the head of the file");
+_Static_assert(sizeof(skn_dataset_head_t) == 320, "the head of the file");
 
 /* The offsets of the parts in bytes. */
 typedef struct skn_dataset_layout {
-    uint64_t row_at, offset_at, frequency_at, file_bytes;
+    uint64_t row_at, offset_at, frequency_at, features_at, names_at, file_bytes;
 } skn_dataset_layout_t;
 
 /* Valid for point_count <= SKN_POINTS_MAX and row_words < 2^60. */
 skn_dataset_layout_t skn_dataset_layout(const skn_dataset_head_t *head);
 uint64_t skn_dataset_head_hash(const skn_dataset_head_t *head);
+/* head.preprocessing_hash of these options. */
+uint64_t skn_dataset_preprocessing_hash(const skn_dataset_options_t *options);
 
 /* Checks that the head of a file of `file_bytes` bytes is of this version and
  * undamaged, with parts that fill the file exactly. */

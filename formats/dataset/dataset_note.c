@@ -40,6 +40,12 @@ skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
                    skn_stream_name_shown(path), unknown->line, unknown->column,
                    labels, features, unknown->points, plural(unknown->points),
                    bare);
+    if (info->has_texts) {
+        (void)skn_fail_hint(note, SKN_BAD_DATA,
+                            "the labels of a model are those of its training "
+                            "rows");
+        return true;
+    }
     (void)skn_fail_hint(note, SKN_BAD_DATA,
                         "to train a wider model, begin the training file with "
                         "a line `points features labels`, or set "
@@ -60,6 +66,24 @@ skn_dataset_note_unread(const skn_dataset_info_t *info, const char *path,
                    info->unread.points, plural(info->unread.points));
     (void)skn_fail_hint(note, SKN_BAD_DATA,
                         "a line is label,label feature:value feature:value");
+    return true;
+}
+
+bool
+skn_dataset_note_bad(const skn_dataset_info_t *info, const char *path,
+                     skn_error_t *note)
+{
+    if (info->bad.points == 0)
+        return false;
+    (void)skn_fail(note, SKN_BAD_DATA,
+                   "%s:%" PRIu64 ": first of %" PRIu64 " row%s that cannot be "
+                   "read and %s left out",
+                   skn_stream_name_shown(path), info->bad.line,
+                   info->bad.points, plural(info->bad.points),
+                   info->bad.points == 1 ? "is" : "are");
+    (void)skn_fail_hint(note, SKN_BAD_DATA,
+                        "data.bad_rows: 0 refuses them, and says what is wrong "
+                        "with the first");
     return true;
 }
 

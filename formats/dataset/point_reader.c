@@ -7,6 +7,7 @@
 
 #include "formats/source/lines.h"
 #include "formats/text/abi.h"
+#include "formats/dataset/text_reader.h"
 #include "formats/dataset/xmc.h"
 #include "skein/points.h"
 
@@ -19,8 +20,18 @@ typedef struct numbers {
     size_t room;
 } numbers_t;
 
+/* Rows of texts, which a vocabulary makes points of. */
+typedef struct texts {
+    skn_records_t *records;
+    const skn_vocabulary_t *vocabulary;
+    skn_preprocessing_t preprocessing;
+    json_t *preprocessing_owner;
+    skn_feature_row_t row;
+} texts_t;
+
 struct skn_point_reader {
-    skn_lines_t *lines;
+    skn_lines_t *lines; /* of points; or */
+    texts_t texts;
     char *name; /* of a text in memory */
     skn_point_reader_options_t options;
     bool begun;         /* a point, or the header, has been read */
@@ -28,6 +39,7 @@ struct skn_point_reader {
     skn_xmc_point_t point;
     skn_read_t read;
     skn_error_t refusal, warning, failure;
+    uint64_t row_count;   /* rows of texts that were read */
     skn_read_kind_t held; /* to be returned after the points before it */
     uint64_t held_line;
     uint64_t line[SKN_READ_POINTS_MAX];
@@ -108,12 +120,51 @@ skn_point_reader_close(skn_point_reader_t **reader)
         return;
     *reader = NULL;
     skn_lines_close(&own->lines);
+    skn_records_close(&own->texts.records);
+    json_decref(own->texts.preprocessing_owner);
+    skn_feature_row_fini(&own->texts.row);
     skn_xmc_point_fini(&own->point);
     free(own->feature.at);
     free(own->value.at);
     free(own->label.at);
     free(own->name);
     free(own);
+}
+
+/* --- open rows of texts -------------------------------------------------- */
+
+static skn_status_t
+open_records(skn_point_reader_t *reader, const skn_text_source_t *source,
+             skn_error_t *error)
+{
+    texts_t *texts = &reader->texts;
+    skn_status_t status =
+        skn_preprocessing_read(source->preprocessing, &texts->preprocessing,
+                               &texts->preprocessing_owner, error);
+    if (status != SKN_OK)
+        return status;
+    skn_records_options_t rows = skn_preprocessing_rows(&texts->preprocessing);
+    skn_preprocessing_any_format(&rows, true);
+    texts->vocabulary = source->vocabulary;
+    texts->records = skn_records_open(source->path, &rows, error);
+    return texts->records ? SKN_OK : error->status;
+}
+
+skn_point_reader_t *
+skn_point_reader_open_rows(const skn_text_source_t *source,
+                           const skn_point_reader_options_t *options,
+                           skn_error_t *error)
+{
+    skn_point_reader_t *reader = make(options, error);
+    if (!reader)
+        return NULL;
+    reader->name = strdup(source->path);
+    skn_status_t status =
+        reader->name ? open_records(reader, source, error)
+                     : skn_fail(error, SKN_NO_MEMORY, "no memory for a reader");
+    if (status != SKN_OK)
+        skn_point_reader_close(&reader);
+    return reader;
 }
 
 /* --- points -------------------------------------------------------------- */
@@ -136,9 +187,9 @@ append(numbers_t *numbers, size_t used, const void *more, size_t count)
 }
 
 static skn_status_t
-keep_point(skn_point_reader_t *reader, skn_error_t *error)
+keep_point(skn_point_reader_t *reader, const skn_xmc_point_t *point,
+           uint64_t line, skn_error_t *error)
 {
-    const skn_xmc_point_t *point = &reader->point;
     size_t i = reader->read.points.count;
     size_t first = reader->offset[i], label_first = reader->label_offset[i];
     if (!append(&reader->feature, first, point->feature,
@@ -147,7 +198,7 @@ keep_point(skn_point_reader_t *reader, skn_error_t *error)
         !append(&reader->label, label_first, point->label, point->label_count))
         return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu features",
                         first + point->feature_count);
-    reader->line[i] = skn_lines_number(reader->lines);
+    reader->line[i] = line;
     reader->offset[i + 1] = first + point->feature_count;
     reader->label_offset[i + 1] = label_first + point->label_count;
     reader->read.points.count = i + 1;
@@ -275,7 +326,7 @@ take_line(skn_point_reader_t *reader, skn_xmc_line_t *line, skn_error_t *error)
     }
     doubt_label(reader, line);
     count_unknown(reader, line);
-    return keep_point(reader, error);
+    return keep_point(reader, &reader->point, line->number, error);
 }
 
 /* Reads lines until there are enough points, or no more for now, or a line that
@@ -301,6 +352,52 @@ read_lines(skn_point_reader_t *reader, skn_error_t *error)
     return SKN_OK;
 }
 
+/* --- rows of texts -------------------------------------------------------- */
+
+/* Adds the point of a row. Labels are not looked at. */
+static skn_status_t
+take_row(skn_point_reader_t *reader, const skn_records_row_t *record,
+         skn_error_t *error)
+{
+    texts_t *texts = &reader->texts;
+    skn_status_t status =
+        skn_featurizer_apply(texts->vocabulary->featurizer, record->text,
+                             record->text_count, &texts->row, error);
+    const skn_xmc_point_t point = { .feature = texts->row.feature,
+                                    .value = texts->row.value,
+                                    .feature_count = texts->row.count };
+    return status == SKN_OK ? keep_point(reader, &point, record->line, error)
+                            : status;
+}
+
+static skn_status_t
+read_rows(skn_point_reader_t *reader, skn_error_t *error)
+{
+    const size_t *count = &reader->read.points.count;
+    while (!reader->held && *count < SKN_READ_POINTS_MAX) {
+        skn_records_kind_t kind;
+        skn_records_row_t record;
+        const skn_error_t *refusal;
+        skn_status_t status =
+            skn_records_next(reader->texts.records, *count == 0, &kind, &record,
+                             &refusal, error);
+        if (status != SKN_OK || kind == SKN_RECORDS_END ||
+            kind == SKN_RECORDS_LATER)
+            return status;
+        reader->row_count++;
+        if (kind == SKN_RECORDS_BAD) {
+            reader->refusal = *refusal;
+            reader->held = SKN_READ_REFUSED;
+            reader->held_line = record.line;
+        } else {
+            status = take_row(reader, &record, error);
+        }
+        if (status != SKN_OK)
+            return status;
+    }
+    return SKN_OK;
+}
+
 /* Describes the points that were read, or else the line that is held. */
 static const skn_read_t *
 describe(skn_point_reader_t *reader)
@@ -308,8 +405,12 @@ describe(skn_point_reader_t *reader)
     skn_read_t *read = &reader->read;
     read->struct_bytes = sizeof(*read);
     read->kind = SKN_READ_POINTS;
-    read->name = skn_stream_name_shown(skn_lines_name(reader->lines));
-    read->line_count = skn_lines_number(reader->lines);
+    read->name =
+        skn_stream_name_shown(reader->lines ? skn_lines_name(reader->lines)
+                              : strcmp(reader->name, "-") == 0 ? "stdin"
+                                                               : reader->name);
+    read->line_count =
+        reader->lines ? skn_lines_number(reader->lines) : reader->row_count;
     read->line = reader->line;
     read->points.offset = reader->offset;
     read->points.feature = reader->feature.at;
@@ -336,7 +437,8 @@ skn_point_reader_next(skn_point_reader_t *reader, skn_error_t *error)
     reader->read.warning = NULL;
     reader->read.refusal = NULL;
     if (!reader->held && reader->failure.status == SKN_OK)
-        (void)read_lines(reader, &reader->failure);
+        (void)(reader->lines ? read_lines(reader, &reader->failure)
+                             : read_rows(reader, &reader->failure));
     if (reader->failure.status == SKN_OK || reader->held ||
         reader->read.points.count > 0)
         return describe(reader);

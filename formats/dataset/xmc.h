@@ -105,7 +105,7 @@ typedef struct skn_xmc_unknown {
     uint64_t line, column;     /* of the first, counted from 1 */
 } skn_xmc_unknown_t;
 
-/* Questions that cannot be read. */
+/* Rows, or questions, that cannot be read. */
 typedef struct skn_xmc_unread {
     uint64_t points, line; /* how many, and the line of the first */
 } skn_xmc_unread_t;
@@ -119,6 +119,7 @@ typedef struct skn_xmc_sizes {
     uint32_t feature_seen, label_seen; /* greatest index seen + 1 */
     skn_xmc_unknown_t unknown;
     skn_xmc_unread_t unread;
+    skn_xmc_unread_t bad; /* rows that were left out */
 } skn_xmc_sizes_t;
 skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
 

@@ -83,9 +83,9 @@ visit_letters(const skn_feature_options_t *options, const char *word,
 /* All terms of a row, in the order of its text. `words` and `term` are
  * scratch. */
 static bool
-visit_terms(const skn_feature_options_t *options,
-            const skn_feature_text_t *text, size_t count, skn_words_t *words,
-            char *term, visit_t *visit, void *visitor)
+visit_terms(const skn_feature_options_t *options, const skn_span_t *text,
+            size_t count, skn_words_t *words, char *term, visit_t *visit,
+            void *visitor)
 {
     for (size_t t = 0; t < count; t++) {
         skn_words_clear(words);
@@ -147,9 +147,8 @@ count_term(void *visitor, const char *term, size_t bytes)
 }
 
 skn_status_t
-skn_feature_counts_add(skn_feature_counts_t *counts,
-                       const skn_feature_text_t *text, size_t count,
-                       skn_error_t *error)
+skn_feature_counts_add(skn_feature_counts_t *counts, const skn_span_t *text,
+                       size_t count, skn_error_t *error)
 {
     counts->rows++;
     return visit_terms(&counts->options, text, count, &counts->words,
@@ -263,9 +262,8 @@ merge(const skn_featurizer_t *featurizer, skn_feature_row_t *row)
 }
 
 skn_status_t
-skn_featurizer_apply(const skn_featurizer_t *featurizer,
-                     const skn_feature_text_t *text, size_t count,
-                     skn_feature_row_t *row, skn_error_t *error)
+skn_featurizer_apply(const skn_featurizer_t *featurizer, const skn_span_t *text,
+                     size_t count, skn_feature_row_t *row, skn_error_t *error)
 {
     application_t application = { featurizer, row };
     row->count = 0;

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "formats/features/words.h"
+#include "formats/text/span.h"
 #include "skein/error.h"
 
 /* Beyond these, groups are seldom met again. */
@@ -58,12 +59,6 @@ typedef struct skn_feature_options {
     bool idf;
 } skn_feature_options_t;
 
-/* A text as a span of bytes. */
-typedef struct skn_feature_text {
-    const char *at;
-    size_t bytes;
-} skn_feature_text_t;
-
 /* The features of a row, ascending, in memory that grows and is used again. {
  * 0 } is empty. */
 typedef struct skn_feature_row {
@@ -74,6 +69,9 @@ typedef struct skn_feature_row {
     char *term;
 } skn_feature_row_t;
 void skn_feature_row_fini(skn_feature_row_t *row);
+
+/* Whether every option is in its range. */
+bool skn_feature_options_good(const skn_feature_options_t *options);
 
 typedef struct skn_featurizer skn_featurizer_t;
 typedef struct skn_feature_counts skn_feature_counts_t;
@@ -86,8 +84,8 @@ skn_feature_counts_t *skn_feature_counts_new(
 void skn_feature_counts_destroy(skn_feature_counts_t **counts);
 /* Counts the terms of a row, whose texts are `count` spans. SKN_NO_MEMORY. */
 skn_status_t skn_feature_counts_add(skn_feature_counts_t *counts,
-                                    const skn_feature_text_t *text,
-                                    size_t count, skn_error_t *error);
+                                    const skn_span_t *text, size_t count,
+                                    skn_error_t *error);
 /* NULL: SKN_NO_MEMORY. */
 skn_featurizer_t *skn_feature_counts_take(const skn_feature_counts_t *counts,
                                           skn_error_t *error);
@@ -104,7 +102,7 @@ const char *skn_featurizer_term(const skn_featurizer_t *featurizer,
 /* Replaces the row by the features of `count` texts. Terms that are not known
  * are left out. SKN_NO_MEMORY. */
 skn_status_t skn_featurizer_apply(const skn_featurizer_t *featurizer,
-                                  const skn_feature_text_t *text, size_t count,
+                                  const skn_span_t *text, size_t count,
                                   skn_feature_row_t *row, skn_error_t *error);
 
 /* The file form, for free(), with a NUL that *bytes leaves out. NULL: no

@@ -20,8 +20,6 @@ struct skn_featurizer {
     double *idf;       /* [room] 1 without options.idf */
 };
 
-bool skn_feature_options_good(const skn_feature_options_t *options);
-
 /* An empty featurizer with room for `count` features. NULL: no memory. */
 skn_featurizer_t *skn_featurizer_make(const skn_feature_options_t *options,
                                       uint64_t rows, uint32_t count);

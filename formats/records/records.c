@@ -66,28 +66,10 @@ skn_span_list_add(skn_span_list_t *list, skn_span_t span)
 
 /* --- labels --------------------------------------------------------------- */
 
-static bool
-is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
-static skn_span_t
-trimmed(skn_span_t span)
-{
-    while (span.bytes > 0 && is_blank(span.at[0])) {
-        span.at++;
-        span.bytes--;
-    }
-    while (span.bytes > 0 && is_blank(span.at[span.bytes - 1]))
-        span.bytes--;
-    return span;
-}
-
 bool
 skn_records_add_label(skn_records_t *records, skn_span_t label)
 {
-    label = trimmed(label);
+    label = skn_span_trimmed(label);
     return label.bytes == 0 || skn_span_list_add(&records->labels, label);
 }
 
@@ -126,7 +108,7 @@ take_columns(skn_records_t *records, skn_error_t *error)
                             "there are more than %u columns of text",
                             SKN_RECORDS_TEXTS_MAX);
         records->column[records->text_count++] =
-            trimmed((skn_span_t){ name, bytes });
+            skn_span_trimmed((skn_span_t){ name, bytes });
         if (!name[bytes])
             break;
         name += bytes + 1;
@@ -171,12 +153,11 @@ static bool
 looks_like_points(skn_span_t line)
 {
     size_t at = 0;
-    while (at < line.bytes && is_blank(line.at[at]))
+    while (at < line.bytes && skn_is_blank(line.at[at]))
         at++;
-    if (at == line.bytes || line.at[at] == '\r' || line.at[at] == '#')
+    if (at == line.bytes || line.at[at] == '#')
         return true;
-    for (; at < line.bytes && !is_blank(line.at[at]) && line.at[at] != '\r';
-         at++)
+    for (; at < line.bytes && !skn_is_blank(line.at[at]); at++)
         if (!memchr("0123456789,:.+-eE", line.at[at], 17))
             return false;
     return true;
@@ -187,13 +168,32 @@ static void
 recognise(skn_records_t *records, skn_span_t line)
 {
     skn_records_format_t *format = &records->options.format;
+    bool has_texts = records->options.otherwise != SKN_RECORDS_AUTO;
     for (int k = 0; k < SKN_RECORDS_FORMAT_COUNT; k++)
         if (*format == SKN_RECORDS_AUTO &&
             (k == SKN_RECORDS_POINTS
-                 ? looks_like_points(line)
+                 ? !has_texts && looks_like_points(line)
                  : readers[k] && readers[k]->looks(records, line)))
             *format = (skn_records_format_t)k;
+    if (*format == SKN_RECORDS_AUTO)
+        *format = records->options.otherwise;
     records->reader = readers[*format];
+}
+
+static skn_status_t
+refuse_first(const skn_records_t *records, bool is_empty, skn_error_t *error)
+{
+    const char *name = skn_stream_name_shown(records->name);
+    if (!is_empty)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_BAD_DATA,
+                     "%s:1:1: the line is longer than %u bytes", name,
+                     SKN_LINE_BYTES_MAX),
+            "is it a text file?");
+    return skn_fail_hint(
+        error, skn_fail(error, SKN_BAD_DATA, "%s: the file is empty", name),
+        "a row has labels and a text, or labels and feature:value");
 }
 
 /* Reads the first line, and finds the format. */
@@ -207,10 +207,7 @@ begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     if (!line->at)
-        return skn_fail(error, SKN_BAD_DATA, "%s: %s",
-                        skn_stream_name_shown(records->name),
-                        line->bytes == SIZE_MAX ? "is empty"
-                                                : "its first line is too long");
+        return refuse_first(records, line->bytes == SIZE_MAX, error);
     recognise(records, *line);
     return records->options.format == SKN_RECORDS_AUTO
                ? refuse_unknown(records, error)
@@ -226,9 +223,13 @@ begin(skn_records_t *records, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     if (!records->reader)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s:1: has numbered features, and no texts",
-                        skn_stream_name_shown(records->name));
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_BAD_DATA,
+                     "%s:1: has numbered features, and the model is of texts",
+                     skn_stream_name_shown(records->name)),
+            "give a file of texts, as the training file is (data.test=0.1 "
+            "holds back a tenth of that)");
     records->has_first = !records->reader->begin;
     records->first = line;
     for (more = !records->has_first; status == SKN_OK && more;) {
@@ -328,6 +329,12 @@ skn_records_format(const skn_records_t *records)
     return records->options.format;
 }
 
+const skn_stream_t *
+skn_records_stream(const skn_records_t *records)
+{
+    return skn_lines_stream(records->lines);
+}
+
 /* --- rows ----------------------------------------------------------------- */
 
 /* Takes one line. A line that is too long is a row that cannot be read. */
@@ -369,6 +376,7 @@ give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
 {
     uint64_t line = records->line;
     records->line = 0;
+    record->line = line;
     if (status == SKN_BAD_DATA) {
         *kind = SKN_RECORDS_BAD;
         *refusal = &records->refusal;

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/source/stream.h"
+#include "formats/text/span.h"
 #include "skein/error.h"
 
 typedef enum skn_records_format {
@@ -45,17 +47,15 @@ typedef struct skn_records_options {
      * An array of json is divided by its elements, and not otherwise. */
     const char *label_separator;
     bool labels_optional; /* for prediction: the column may be missing */
+    /* With format AUTO: that of a file which looks like none, such as lines of
+     * text for fasttext; csv then is what has the columns of text. AUTO: such a
+     * file is refused. */
+    skn_records_format_t otherwise;
 } skn_records_options_t;
-
-/* Bytes that need not end with a NUL. */
-typedef struct skn_span {
-    const char *at;
-    size_t bytes;
-} skn_span_t;
 
 /* One row. It lives until the next call. */
 typedef struct skn_records_row {
-    uint64_t line; /* where the row begins, from 1 */
+    uint64_t line; /* where the row begins, from 1; also of a bad one */
     const skn_span_t *label, *text;
     size_t label_count, text_count; /* text_count: the columns asked for, in
                                      * their order; fasttext: what stands
@@ -78,6 +78,13 @@ skn_status_t skn_records_recognise(const char *path,
                                    skn_records_format_t *format,
                                    skn_error_t *error);
 
+/* What divides the labels of the column of a file, by its first rows: ";", "|"
+ * or ",", or "" if a cell is one label. The statuses of skn_records_next. */
+skn_status_t skn_records_find_separator(const char *path,
+                                        const skn_records_options_t *options,
+                                        const char **separator,
+                                        skn_error_t *error);
+
 /* Opens the file `path` ("-": standard input) and reads its first row. NULL and
  * SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_STORAGE, SKN_NO_MEMORY, or SKN_BAD_DATA:
  * the format is not recognised, or a column is missing. */
@@ -93,6 +100,8 @@ skn_records_t *skn_records_open_text(const char *text, size_t bytes,
 void skn_records_close(skn_records_t **records);
 
 skn_records_format_t skn_records_format(const skn_records_t *records);
+/* The stream of the file: position, hash, stat. Lives as long as the reader. */
+const skn_stream_t *skn_records_stream(const skn_records_t *records);
 
 /* Reads the next row; `wait` as of skn_lines_next. *refusal belongs to the
  * reader and is set for SKN_RECORDS_BAD alone. SKN_STORAGE, SKN_BAD_DATA

@@ -254,13 +254,30 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
     return good ? SKN_OK : skn_records_no_memory(records, error);
 }
 
-/* A row of names: the columns that are asked for are among them. */
+/* Whether the line has the name, with a separator or quotation mark, or the end
+ * of the line, on either side. */
+static bool
+has_name(skn_span_t line, char separator, skn_span_t name)
+{
+    const char *at = line.at, *end = line.at + line.bytes;
+    while ((at = memmem(at, (size_t)(end - at), name.at, name.bytes))) {
+        const char *behind = at + name.bytes;
+        if ((at == line.at || at[-1] == separator || at[-1] == '"') &&
+            (behind == end || *behind == separator || *behind == '"' ||
+             *behind == '\r'))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* A row of names. */
 static bool
 looks(const skn_records_t *records, skn_span_t line)
 {
     char separator = separator_of(line);
-    if (records->options.format == SKN_RECORDS_TSV)
-        separator = '\t';
+    if (records->options.otherwise != SKN_RECORDS_AUTO)
+        return has_name(line, separator, records->column[0]);
     if (count_outside_quotes(line, separator) == 0 &&
         !skn_span_equal(line, records->column[0]))
         return false;

@@ -79,10 +79,4 @@ skn_status_t skn_records_no_memory(const skn_records_t *records,
  * memory. */
 bool skn_records_grow(void **array, size_t *room, size_t wanted, size_t size);
 
-static inline bool
-skn_span_equal(skn_span_t one, skn_span_t other)
-{
-    return one.bytes == other.bytes && memcmp(one.at, other.at, one.bytes) == 0;
-}
-
 #endif

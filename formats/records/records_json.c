@@ -85,10 +85,11 @@ scalar(const json_t *value, char *number, skn_span_t *text)
 
 /* --- the columns ---------------------------------------------------------- */
 
-/* Appends the text of a value to records->joined. */
+/* Appends the text of a value to that of its column in records->joined, which
+ * begins at `from`. */
 static skn_status_t
 join_value(skn_records_t *records, skn_span_t key, const json_t *value,
-           size_t *at, skn_error_t *error)
+           size_t from, size_t *at, skn_error_t *error)
 {
     char number[JSON_NUMBER_BYTES];
     skn_span_t text;
@@ -97,7 +98,9 @@ join_value(skn_records_t *records, skn_span_t key, const json_t *value,
     if (!scalar(value, number, &text))
         return refuse(records, key, value, "a string or an array of strings",
                       error);
-    return join(records, at, text.at, text.bytes) && join(records, at, " ", 1)
+    bool is_first = *at == from;
+    return (is_first || join(records, at, " ", 1)) &&
+                   join(records, at, text.at, text.bytes)
                ? SKN_OK
                : skn_records_no_memory(records, error);
 }
@@ -113,15 +116,15 @@ add_text(skn_records_t *records, skn_span_t column, size_t *at,
         return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",
                         skn_stream_name_shown(records->name), records->line,
                         (int)column.bytes, column.at);
-    size_t k;
+    size_t k, from = *at;
     const json_t *element;
     skn_status_t status = SKN_OK;
     if (!json_is_array(value))
-        return join_value(records, column, value, at, error);
+        return join_value(records, column, value, from, at, error);
     json_array_foreach(value, k, element)
     {
         if (status == SKN_OK)
-            status = join_value(records, column, element, at, error);
+            status = join_value(records, column, element, from, at, error);
     }
     return status;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/source/stream.h"
 #include "skein/limits.h"
 
 #define ROOM_BYTES 65536u
@@ -177,4 +176,10 @@ const char *
 skn_lines_name(const skn_lines_t *lines)
 {
     return lines->name;
+}
+
+const skn_stream_t *
+skn_lines_stream(const skn_lines_t *lines)
+{
+    return lines->stream;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/source/stream.h"
 #include "skein/error.h"
 
 typedef struct skn_lines skn_lines_t;
@@ -33,5 +34,7 @@ skn_status_t skn_lines_next(skn_lines_t *lines, bool wait, const char **text,
 /* The number of the last line returned, from 1; and the file's name. */
 uint64_t skn_lines_number(const skn_lines_t *lines);
 const char *skn_lines_name(const skn_lines_t *lines);
+/* The stream of the lines: position, hash, stat. Lives as long as they do. */
+const skn_stream_t *skn_lines_stream(const skn_lines_t *lines);
 
 #endif

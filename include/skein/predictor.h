@@ -1,8 +1,10 @@
-/* predictor.h - loads a trained model and ranks the labels of points.
+/* predictor.h - loads a trained model and ranks the labels of texts or points.
  *
  *     skn_predictor_t *predictor = skn_predictor_open("runs/x", &error);
- *     skn_points_t points = { 1, offset, feature, value };
- *     status = skn_predictor_best(predictor, &points, 5, label, score, &error);
+ *     const char *text = "a ball over the net";
+ *     status = skn_predictor_best_texts(predictor, &text, NULL, 1, 5, label,
+ *                                       score, &error);
+ *     puts(skn_predictor_label(predictor, label[0]));
  *     skn_predictor_close(&predictor);
  *
  * (`skn_model_t` is the model *file*; a predictor is the trained result.) Only
@@ -68,16 +70,18 @@ typedef struct skn_predictor_info_s {
      * none. */
     uint64_t ranker_weights;
     size_t label_name_count; /* names that the model has; 0: none */
+    bool texts; /* it was trained on rows of texts, and knows their words */
 } skn_predictor_info_t;
 
 /* Describes the model; NULL for a NULL. Any number of threads. */
 SKN_API const skn_predictor_info_t *skn_predictor_info(
     const skn_predictor_t *predictor);
 
-/* The name of a label, from the file `data.labels` of the config, of which the
- * run folder has a copy: without a line end, UTF-8 as far as the file is. ""
- * if the label has none, or does not exist, and for a NULL. Lives as long as
- * the predictor. Any number of threads. */
+/* The name of a label, as the training rows of texts have it, or from the file
+ * `data.labels` of the config, of which the run folder has a copy: without a
+ * line end, UTF-8 as far as the file is. "" if the label has none, or does not
+ * exist, and for a NULL. Lives as long as the predictor. Any number of
+ * threads. */
 SKN_API const char *skn_predictor_label(const skn_predictor_t *predictor,
                                         uint32_t label);
 
@@ -116,6 +120,29 @@ SKN_API skn_status_t skn_predictor_best(const skn_predictor_t *predictor,
                                         const skn_points_t *points, uint32_t k,
                                         uint32_t *label, float *score,
                                         skn_error_t *error);
+
+/* Opens the file `path` ("-": standard input), packed or not, for points that
+ * this model can be asked: with its sizes, and with skn_predictor_strict as it
+ * is set. If the model knows texts (info->texts), the file has rows of them:
+ * fastText's, CSV or TSV with the columns of the training file, JSON lines, or
+ * else a text in each line; labels in it are not looked at. The predictor
+ * outlives the reader. As skn_point_reader_open; SKN_BAD_DATA: the columns are
+ * missing. */
+SKN_API skn_point_reader_t *skn_predictor_read(const skn_predictor_t *predictor,
+                                               const char *path,
+                                               skn_error_t *error);
+/* The k best labels of each of `count` texts: skn_predictor_best for the points
+ * that the model makes of them. Text i has text_bytes[i] bytes, or ends with a
+ * NUL if `text_bytes` is NULL; it may be empty, and bytes that are not UTF-8
+ * separate words. Words that the model does not have are left out. Besides, as
+ * skn_predictor_best; SKN_USAGE if the model knows no texts. Any number of
+ * threads. */
+SKN_API skn_status_t skn_predictor_best_texts(const skn_predictor_t *predictor,
+                                              const char *const *text,
+                                              const size_t *text_bytes,
+                                              size_t count, uint32_t k,
+                                              uint32_t *label, float *score,
+                                              skn_error_t *error);
 
 /* The number of features of `points` that the model does not have, repeated
  * ones counted each time. If there are any, *point and *feature are set to the

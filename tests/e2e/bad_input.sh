@@ -76,7 +76,8 @@ refused "a missing test file" 66 "$gone" \
 refused "a folder" 66 ".: is a folder, not a file; name a file in it" \
     "${training[@]}" -o data.train=.
 : >empty.txt
-data "an empty file" empty.txt ": the file is empty$form"
+data "an empty file" empty.txt ": the file is empty; \
+a row has labels and a text, or labels and feature:value"
 gzip -c train.txt | head -c 3000 >cut.txt.gz
 data "a cut gzip file" cut.txt.gz \
     ": the gzip data is truncated; copy or download it again"

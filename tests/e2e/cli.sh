@@ -239,14 +239,14 @@ check_equal "values are scaled as in training" \
     "$(echo '1:10 5:20' | "$skein" predict run -)" "$same"
 seq -f 'name %g' 0 899 >names.txt
 check_equal "labels have names" \
-    "$(echo '1:1 5:2' | "$skein" predict run -k 1 --labels names.txt)" \
+    "$(echo '1:1 5:2' | "$skein" predict run -k 1 --label-names names.txt)" \
     "name $(echo "$same" | cut -d' ' -f1)"
 printf '\357\273\277' | cat - names.txt >marked.txt
 check_equal "a byte order mark is none of the first one" \
-    "$("$skein" predict run -k 900 --labels marked.txt <<<'1:1 5:2' |
+    "$("$skein" predict run -k 900 --label-names marked.txt <<<'1:1 5:2' |
         grep -c $'\xef')" 0
 check_equal "too few names are a warning" "$(echo '1:1' |
-    "$skein" predict run --labels <(echo one) 2>&1 >/dev/null |
+    "$skein" predict run --label-names <(echo one) 2>&1 >/dev/null |
     sed 's/warning: [^ ]* has/warning: FILE has/')" \
     "skein: warning: FILE has 1 names, the model has 900 labels; those \
 without a name are printed as numbers"
@@ -255,8 +255,8 @@ check "a run keeps the names of its labels" "$skein" train tiny.yaml \
 mv names.txt gone.names
 check_match "  so that answers have them" '^name [0-9]+:[0-9.e-]+$' \
     <(echo '1:1 5:2' | "$skein" predict named -k 1)
-check_equal "  but for those of --labels" "$(echo '1:1 5:2' |
-    "$skein" predict named -k 1 --labels <(echo) 2>/dev/null)" \
+check_equal "  but for those of --label-names" "$(echo '1:1 5:2' |
+    "$skein" predict named -k 1 --label-names <(echo) 2>/dev/null)" \
     "$(echo '1:1 5:2' | "$skein" predict named -k 1 | sed 's/^name //')"
 check_code 66 "  a missing file of names ends a new run" \
     "$skein" train tiny.yaml -o data.labels=names.txt -o checkpoint.path=new
@@ -550,7 +550,7 @@ check_match "the newest is evaluated, with a warning" \
     'warning: .best. names a checkpoint that is missing' \
     <("$skein" eval bestless 2>&1)
 check_code 64 "names and lines are not both standard input" \
-    "$skein" predict run --labels -
+    "$skein" predict run --label-names -
 check_match "the list of inspect marks it" \
     "^holds *$(readlink run/latest) .*DAMAGED" out
 check "an older checkpoint is evaluated" "$skein" eval damaged

@@ -86,7 +86,7 @@ for verb in train check plan run predict eval inspect keygen; do
 unset?" "$skein" $verb ""
 done
 check_code 64 "so is an option of nothing" \
-    "$skein" predict "run #1" test.txt --labels ""
+    "$skein" predict "run #1" test.txt --label-names ""
 
 # --- help for a verb ----------------------------------------------------------
 for verb in train bench version; do

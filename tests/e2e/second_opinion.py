@@ -326,7 +326,7 @@ def check_forms_of_output(report, name, network, folder, test):
     names = folder / "names.txt"
     names.write_text("".join(f"label {k}\n" for k in range(LABELS)),
                      encoding="ascii")
-    named = skein(folder, *asked, "--labels", "names.txt", text=line)
+    named = skein(folder, *asked, "--label-names", "names.txt", text=line)
     report.check(f"{name}: labels have their names", all(
         f"label {label}" in named for label in as_json["labels"]), named)
     several = skein(folder, *asked, text=line * 3).splitlines()

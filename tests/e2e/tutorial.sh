@@ -61,7 +61,7 @@ check_match "predict prints label:score" \
     '^[0-9]+:[0-9.e-]+ [0-9]+:[0-9.e-]+ [0-9]+:[0-9.e-]+$' predicted.txt
 zstdcat "$root/data/wnhyp/labels.txt.zst" >names.txt
 check "predict knows names" "$skein" predict "$work/wnhyp" -k 3 \
-    --labels names.txt three.txt
+    --label-names names.txt three.txt
 check "the package that ships a file is predicted by name" \
     sh -c "python3 '$example' \
     ask paths files /usr/share/thing7/new.txt --skein '$skein' |

@@ -25,6 +25,12 @@
 #define SKN_AUTO (-1)
 
 #define SKN_CHOICE_ENUM(NAME, word) SKN_##NAME,
+typedef enum skn_data_format {
+    SKN_DATA_FORMATS(SKN_CHOICE_ENUM)
+} skn_data_format_t;
+typedef enum skn_term_value {
+    SKN_TERM_VALUES(SKN_CHOICE_ENUM)
+} skn_term_value_t;
 typedef enum skn_activate {
     SKN_ACTIVATIONS(SKN_CHOICE_ENUM)
 } skn_activate_t;
@@ -222,6 +228,14 @@ skn_model_is_decoder(const skn_model_t *model)
 
 /* The shape of a decoder whose `inner` is known. */
 skn_decoder_shape_t skn_model_shape(const skn_model_t *model);
+
+/* Writes how rows of texts become points (formats/dataset/preprocessing.h),
+ * every auto decided; "": the features are numbered. SKN_BAD_CONFIG: it
+ * is too long; SKN_NO_MEMORY. */
+#define SKN_PREPROCESSING_BYTES 1024u
+skn_status_t skn_model_preprocessing(
+    const skn_model_t *model, char preprocessing[SKN_PREPROCESSING_BYTES],
+    skn_error_t *error);
 
 struct skn_document;
 struct skn_problems;

@@ -17,6 +17,7 @@
 
 #include "actors/protocol/decoder.h"
 #include "actors/protocol/settings.h"
+#include "formats/features/features.h"
 #include "skein/limits.h"
 
 /* No limit except that of the type. */
@@ -59,6 +60,23 @@
     C(LINK_CODING_INT8, int8)                                                  \
     C(LINK_CODING_INT4, int4)
 #define SKN_MODEL_KINDS(C) C(MODEL_LAYERS, layers) C(MODEL_DECODER, decoder)
+/* The order of skn_records_format_t. */
+#define SKN_DATA_FORMATS(C)                                                    \
+    C(DATA_FORMAT_AUTO, auto)                                                  \
+    C(DATA_FORMAT_FASTTEXT, fasttext)                                          \
+    C(DATA_FORMAT_JSON, json)                                                  \
+    C(DATA_FORMAT_POINTS, points)                                              \
+    C(DATA_FORMAT_CSV, csv)                                                    \
+    C(DATA_FORMAT_TSV, tsv)
+/* After AUTO, those of skn_feature_weight_t, and each with idf. */
+#define SKN_TERM_VALUES(C)                                                     \
+    C(TERM_VALUE_AUTO, auto)                                                   \
+    C(TERM_VALUE_ONE, one)                                                     \
+    C(TERM_VALUE_COUNT, count)                                                 \
+    C(TERM_VALUE_LOG, log)                                                     \
+    C(TERM_VALUE_ONE_IDF, one_idf)                                             \
+    C(TERM_VALUE_COUNT_IDF, count_idf)                                         \
+    C(TERM_VALUE_LOG_IDF, log_idf)
 #define SKN_RECOVERIES(C)                                                      \
     C(RECOVERY_ROLLBACK, rollback) C(RECOVERY_PARTIAL, partial)
 
@@ -66,10 +84,48 @@
 
 #define SKN_DATA_KEYS(O)                                                       \
     O(skn_model_data_t, const char *, train, "train", PATH, NULL, 0, 0, NULL,  \
-      "training points: XMC text, plain or compressed (.gz, .zst); for a "     \
-      "decoder: text, a file or a folder")                                     \
+      "training file, plain or compressed (.gz, .zst): rows of texts and "     \
+      "labels, or numbered features; for a decoder: text, a file or a "        \
+      "folder")                                                                \
     O(skn_model_data_t, const char *, test, "test", PATH, "", 0, 0, NULL,      \
-      "test points, for evaluation only (for a decoder: text); empty: none")   \
+      "test file, for evaluation only, in any of the formats; a number: the "  \
+      "share of the training file, as held_back; empty: none")                 \
+    SKN_KEY(O, skn_model_data_t, double, held_back, "held_back", "0",          \
+            SKN_SETTING_HELD_BACK)                                             \
+    O(skn_model_data_t, skn_data_format_t, format, "format", CHOICE, "auto",   \
+      0, 0, SKN_CHOICES(SKN_DATA_FORMATS),                                     \
+      "what the files are: fastText's; JSON lines; points, which are "         \
+      "numbered features as XMC sets and svmlight have them; CSV or TSV; "     \
+      "auto: by their first line")                                             \
+    O(skn_model_data_t, const char *, text_column, "text_column", TEXT,        \
+      "text", 0, 0, NULL,                                                      \
+      "csv, tsv, json: column of the text, or several, with commas between")   \
+    O(skn_model_data_t, const char *, label_column, "label_column", TEXT,      \
+      "labels", 0, 0, NULL, "csv, tsv, json: column of the labels")            \
+    O(skn_model_data_t, const char *, label_separator, "label_separator",      \
+      TEXT, "auto", 0, 0, "auto",                                              \
+      "csv, tsv, json: text between the labels of a row; empty: a row has "    \
+      "one label; auto: a semicolon, bar or comma whose parts are met again")  \
+    O(skn_model_data_t, double, bad_rows, "bad_rows", REAL, "0.01", 0, 1,      \
+      NULL,                                                                    \
+      "greatest share of rows that cannot be read: they are left out and "     \
+      "counted; 0: none may be")                                               \
+    O(skn_model_data_t, int64_t, word_groups, "word_groups", INT, "auto", 1,   \
+      SKN_FEATURE_WORDS_MAX, "auto",                                           \
+      "texts: features are words and groups of up to this many words")         \
+    O(skn_model_data_t, int64_t, letter_groups, "letter_groups", INT, "auto",  \
+      0, SKN_FEATURE_LETTERS_MAX, "auto",                                      \
+      "texts: features are also groups of 3 to this many letters of a word; "  \
+      "0: none")                                                               \
+    O(skn_model_data_t, int64_t, term_rows, "term_rows", INT, "auto", 1,       \
+      SKN_COUNT_MAX, "auto",                                                   \
+      "texts: rows that a word or group must be in to be a feature")           \
+    O(skn_model_data_t, int64_t, terms_max, "terms_max", INT, "1000000", 1,    \
+      SKN_UNIT_MAX, NULL, "texts: most features, those in the most rows")      \
+    O(skn_model_data_t, skn_term_value_t, term_values, "term_values", CHOICE,  \
+      "auto", 0, 0, SKN_CHOICES(SKN_TERM_VALUES),                              \
+      "texts: value of a feature that a row has n times: 1; n; 1 + ln n; "     \
+      "or these times the inverse document frequency")                         \
     SKN_KEY(O, skn_model_data_t, skn_normalize_t, normalize, "normalize",      \
             "l2", SKN_SETTING_NORMALIZE)                                       \
     O(skn_model_data_t, const char *, cache, "cache", PATH, "auto", 0, 0,      \

@@ -237,6 +237,22 @@ read_file(reader_t *reader)
         skn_rules_links(model, root, reader->problems);
 }
 
+/* `test: 0.1` is short for `held_back: 0.1`. */
+static void
+read_share(skn_document_t *document)
+{
+    char *end;
+    const skn_node_t *data = skn_node_get(skn_document_root(document), "data");
+    /* The document is ours to change. */
+    skn_node_t *node = (skn_node_t *)(uintptr_t)skn_node_get(data, "test");
+    if (!node || node->type != SKN_NODE_SCALAR || node->quoted ||
+        !node->text[0] || skn_node_get(data, "held_back"))
+        return;
+    (void)skn_text_real(node->text, &end);
+    if (!*end)
+        node->key = "held_back";
+}
+
 skn_status_t
 skn_model_check(struct skn_document *document, skn_model_t **model,
                 struct skn_problems *problems, skn_error_t *error)
@@ -244,6 +260,7 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     reader_t reader = { .document = document, .problems = problems };
     *model = NULL;
     reader.owned = calloc(1, sizeof(*reader.owned));
+    read_share(document);
     const skn_node_t *root = skn_document_root(document);
     if (reader.owned && skn_node_get(root, "topology") &&
         !skn_node_get(root, "model")) {

@@ -5,11 +5,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model_tables.h"
 
+#include "formats/records/records.h"
 #include "topology/model/model.h"
 
 /* The enum of formats/dataset is in the order of the words. */
 _Static_assert(SKN_NORMALIZE_L2 == 0 && SKN_NORMALIZE_NONE == 1,
                "SKN_NORMALIZES is in another order than skn_normalize_t");
+
+_Static_assert((int)SKN_DATA_FORMAT_FASTTEXT == (int)SKN_RECORDS_FASTTEXT &&
+                   (int)SKN_DATA_FORMAT_JSON == (int)SKN_RECORDS_JSON &&
+                   (int)SKN_DATA_FORMAT_POINTS == (int)SKN_RECORDS_POINTS &&
+                   (int)SKN_DATA_FORMAT_CSV == (int)SKN_RECORDS_CSV &&
+                   (int)SKN_DATA_FORMAT_TSV == (int)SKN_RECORDS_TSV,
+               "SKN_DATA_FORMATS is in another order than "
+               "skn_records_format_t");
 
 /* The rows of model_keys.h as options and slots. A size is a number that may
  * have a unit. */

@@ -162,6 +162,21 @@ add_reason(writer_t *writer, const char *name, const char *value,
     node->note = reason->note;
 }
 
+/* Whether a key of data is for rows of texts alone. */
+static bool
+is_for_texts(const char *key)
+{
+    static const char *const keys[] = {
+        "text_column", "label_column", "label_separator",
+        "bad_rows",    "word_groups",  "letter_groups",
+        "term_rows",   "terms_max",    "term_values",
+    };
+    size_t k = 0;
+    while (k < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[k], key) != 0)
+        k++;
+    return k < sizeof(keys) / sizeof(keys[0]);
+}
+
 /* Whether the reader would refuse the value as one without effect: a plan
  * decides every value, also those. */
 static bool
@@ -169,7 +184,9 @@ is_refused(const skn_model_t *model, const skn_section_t *section, size_t k,
            const void *base)
 {
     const skn_option_t *option = &section->options[k];
-    if (!skn_rules_concern(model, section, option->name))
+    if (!skn_rules_concern(model, section, option->name) ||
+        (base == &model->data && model->data.format == SKN_DATA_FORMAT_POINTS &&
+         is_for_texts(option->name)))
         return true;
     return section->slots[k].kind != SKN_SLOT_NONE &&
            !skn_slot_is_default(option, section->slots[k], base) &&

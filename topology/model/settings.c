@@ -102,7 +102,8 @@ write_all(FILE *file, const skn_model_t *model)
     write_part(file, "train", model);
     write_part(file, "data", model);
     (void)fprintf(file, "data.test %s\n",
-                  model->data.test[0] ? "given" : "none");
+                  model->data.test[0] || model->data.held_back > 0 ? "given"
+                                                                   : "none");
     write_part(file, "checkpoint", model);
     write_part(file, "links", model);
     if (uses_rate(model))

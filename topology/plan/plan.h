@@ -49,6 +49,7 @@ typedef struct skn_plan_node {
 typedef struct skn_plan {
     const skn_model_t *model; /* every auto resolved */
     skn_plan_data_t data;
+    char preprocessing[SKN_PREPROCESSING_BYTES]; /* skn_model_preprocessing */
     uint32_t units; /* processing units used, of all nodes together */
     uint64_t batches_per_epoch, total_batches;
     uint32_t accumulate; /* batches of a step: micro-batches of a decoder */

@@ -14,6 +14,10 @@ bool skn_plan_decide(skn_reasons_t *reasons, const char *key, int64_t *value,
 /* About 4 million samples in all, and 1,000 batches: rates and widths of
  * shorter runs are scaled from this. */
 int64_t skn_plan_usual_epochs(double points, int64_t batch_rows);
+/* Finds what the training file is and, if it has rows of texts, what their
+ * features are. As skn_records_recognise and skn_records_next. */
+skn_status_t skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
+                                 skn_error_t *error);
 /* Chooses batch size, epochs, optimizer, rate and the number of networks. */
 void skn_plan_auto_train(const skn_plan_data_t *data, skn_model_t *model,
                          skn_reasons_t *reasons);

@@ -15,15 +15,32 @@ set_text(wire_t *wire)
     skn_wire_int(wire, "vocabulary", (uint64_t)data->vocabulary);
 }
 
-void
-skn_wire_tokenizer(wire_t *wire)
+/* How the training file is read as points. */
+static void
+set_points(wire_t *wire)
 {
     const skn_model_data_t *data = &wire->model->data;
-    if (!skn_model_is_decoder(wire->model))
-        return;
-    skn_wire_text(wire, "train", data->train);
-    set_text(wire);
+    if (wire->plan->preprocessing[0])
+        skn_wire_text(wire, "preprocessing", wire->plan->preprocessing);
+    if (data->held_back > 0)
+        skn_wire_real(wire, "held_back", data->held_back);
+    skn_wire_text(wire, "normalize",
+                  data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
     skn_wire_text(wire, "cache", data->cache);
+}
+
+void
+skn_wire_vocabulary(wire_t *wire)
+{
+    const skn_model_data_t *data = &wire->model->data;
+    if (skn_model_is_decoder(wire->model)) {
+        skn_wire_text(wire, "train", data->train);
+        set_text(wire);
+        skn_wire_text(wire, "cache", data->cache);
+    } else if (wire->plan->preprocessing[0]) {
+        skn_wire_text(wire, "train", data->train);
+        set_points(wire);
+    }
 }
 
 void
@@ -33,9 +50,7 @@ skn_wire_training_file(wire_t *wire)
     skn_wire_text(wire, "train", data->train);
     if (skn_model_is_decoder(wire->model))
         set_text(wire);
-    skn_wire_text(wire, "normalize",
-                  data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2");
-    skn_wire_text(wire, "cache", data->cache);
+    set_points(wire);
     skn_wire_int(wire, "features", wire->plan->data.features);
 }
 

@@ -158,9 +158,10 @@ void skn_wire_keepers(wire_t *wire);
 void skn_wire_keeper_pipes(wire_t *wire);
 /* plan_course.c: source, evaluator, course. */
 void skn_wire_source(wire_t *wire);
-/* Add the options of an actor that keeps the tokenizer of a decoder, of one
- * that opens the training file, and of one that makes batches. */
-void skn_wire_tokenizer(wire_t *wire);
+/* Add the options of an actor that keeps the tokenizer of a decoder or the
+ * vocabulary of texts, of one that opens the training file, and of one that
+ * makes batches. */
+void skn_wire_vocabulary(wire_t *wire);
 void skn_wire_training_file(wire_t *wire);
 void skn_wire_data(wire_t *wire);
 /* plan_readers.c: the readers of nodes without the source, and the pipes of

@@ -103,7 +103,7 @@ skn_wire_keepers(wire_t *wire)
         if (wire->model->data.labels[0])
             skn_wire_text(wire, "labels", wire->model->data.labels);
         if (!start->predict)
-            skn_wire_tokenizer(wire);
+            skn_wire_vocabulary(wire);
         skn_wire_int(wire, "owners", count_senders(wire, k));
         if (has_keeper_per_node(wire))
             skn_wire_int(wire, "keepers", wire->plan->keepers);

@@ -17,9 +17,13 @@
 #include "topology/plan/plan_internal.h"
 
 static skn_data_t
-how_to_read(const skn_model_t *model)
+how_to_read(const skn_model_t *model, const char *preprocessing)
 {
     return (skn_data_t){
+        .train = model->data.train,
+        .test = model->data.test,
+        .preprocessing = preprocessing,
+        .held_back = model->data.held_back,
         .normalize =
             model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
         .cache = model->data.cache,
@@ -32,13 +36,15 @@ how_to_read(const skn_model_t *model)
 skn_status_t
 skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
 {
-    const skn_data_t how = how_to_read(model);
+    skn_data_t how = how_to_read(model, "");
     skn_dataset_t *set = NULL;
-    if (!path[0])
+    how.test = path;
+    how.held_back = 0;
+    if (!path[0] || model->data.format > SKN_DATA_FORMAT_AUTO)
         return SKN_OK;
     if (skn_model_is_decoder(model))
         return skn_texts_check(path, error);
-    skn_status_t status = skn_data_open(&how, path, "test", &set, error);
+    skn_status_t status = skn_data_open_test(&how, &set, error);
     skn_dataset_close(&set);
     return status;
 }
@@ -48,7 +54,9 @@ take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
            const char *path)
 {
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
-    assert(data->note_count + 3 <= SKN_PLAN_NOTES_MAX);
+    assert(data->note_count + 4 <= SKN_PLAN_NOTES_MAX);
+    if (skn_dataset_note_bad(info, path, &data->note[data->note_count]))
+        data->note_count++;
     if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))
         data->note_count++;
     if (skn_dataset_note_unread(info, path, &data->note[data->note_count]))
@@ -88,19 +96,19 @@ check_counts(const skn_model_t *model, const skn_dataset_t *train,
 }
 
 static skn_status_t
-read_test(skn_plan_data_t *data, const skn_data_t *how, const char *path,
-          skn_error_t *error)
+read_test(skn_plan_data_t *data, const skn_data_t *how, skn_error_t *error)
 {
     skn_dataset_t *test = NULL;
-    if (!path[0])
+    if (!skn_data_has_test(how))
         return SKN_OK;
-    skn_status_t status = skn_data_open(how, path, "test", &test, error);
+    skn_status_t status = skn_data_open_test(how, &test, error);
     if (status != SKN_OK)
         return status;
     data->test_points = skn_dataset_info(test)->point_count;
     data->mapped_bytes += skn_dataset_info(test)->mapped_bytes;
     data->content_hash = skn_data_hash(data->content_hash, test);
-    take_notes(data, test, path);
+    if (how->test[0]) /* those of the training file were taken */
+        take_notes(data, test, how->test);
     skn_dataset_close(&test);
     return SKN_OK;
 }
@@ -130,35 +138,28 @@ read_labels(skn_plan_data_t *data, const char *path, skn_error_t *error)
 }
 
 static skn_status_t
-read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
+refuse_unlabelled(const skn_model_t *model, skn_error_t *error)
 {
-    skn_plan_data_t *data = &plan->data;
-    skn_dataset_t *train = NULL;
-    skn_split_t split = { 0 };
-    skn_data_t how = how_to_read(model);
-    skn_status_t status =
-        skn_data_open(&how, model->data.train, "train", &train, error);
-    if (status == SKN_OK && skn_dataset_info(train)->label_total == 0) {
-        status = skn_fail(error, SKN_BAD_DATA, "%s: no point has a label",
-                          model->data.train);
-        (void)skn_fail_hint(error, status,
-                            "labels are written before the first space of a "
-                            "line");
-    }
-    if (status == SKN_OK)
-        status = check_counts(model, train, error);
-    if (status == SKN_OK)
-        status = skn_split_init(&split, train, model->train.validate,
-                                (uint64_t)model->train.seed, error);
-    if (status != SKN_OK) {
-        skn_dataset_close(&train);
-        return status;
-    }
+    skn_status_t status = skn_fail(
+        error, SKN_BAD_DATA, "%s: no point has a label", model->data.train);
+    return skn_fail_hint(
+        error, status,
+        model->data.format == SKN_DATA_FORMAT_POINTS
+            ? "labels are written before the first space of a line"
+        : model->data.format == SKN_DATA_FORMAT_FASTTEXT
+            ? "a label is a word that begins with __label__"
+            : "data.label_column names the column of labels");
+}
+
+static void
+describe_train(skn_plan_data_t *data, const skn_dataset_t *train,
+               const skn_split_t *split)
+{
     const skn_dataset_info_t *info = skn_dataset_info(train);
     double points = (double)info->point_count;
     *data = (skn_plan_data_t){
-        .train_points = split.train_count,
-        .validate_points = split.validate_count,
+        .train_points = split->train_count,
+        .validate_points = split->validate_count,
         .unlabelled = info->unlabelled_count,
         .featureless = info->featureless_count,
         .features = info->feature_count ? info->feature_count : 1,
@@ -170,13 +171,40 @@ read_data(skn_plan_t *plan, const skn_model_t *model, skn_error_t *error)
         .content_hash = skn_data_hash(0, train),
         .mapped_bytes = info->mapped_bytes,
     };
+}
+
+static skn_status_t
+read_data(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
+{
+    skn_plan_data_t *data = &plan->data;
+    skn_dataset_t *train = NULL;
+    skn_split_t split = { 0 };
+    skn_status_t status = skn_plan_auto_texts(model, &plan->reasons, error);
+    if (status == SKN_OK)
+        status = skn_model_preprocessing(model, plan->preprocessing, error);
+    if (status != SKN_OK)
+        return status;
+    skn_data_t how = how_to_read(model, plan->preprocessing);
+    status = skn_data_open_train(&how, &train, error);
+    if (status == SKN_OK && skn_dataset_info(train)->label_total == 0)
+        status = refuse_unlabelled(model, error);
+    if (status == SKN_OK)
+        status = check_counts(model, train, error);
+    if (status == SKN_OK)
+        status = skn_split_init(&split, train, model->train.validate,
+                                (uint64_t)model->train.seed, error);
+    if (status != SKN_OK) {
+        skn_dataset_close(&train);
+        return status;
+    }
+    describe_train(data, train, &split);
     take_notes(data, train, model->data.train);
     skn_split_fini(&split);
     skn_dataset_close(&train);
     how.features = data->features;
     how.labels = data->labels;
     how.questions = model->data.questions;
-    status = read_test(data, &how, model->data.test, error);
+    status = read_test(data, &how, error);
     return status == SKN_OK ? read_labels(data, model->data.labels, error)
                             : status;
 }
@@ -263,8 +291,8 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
 {
     memset(plan, 0, sizeof(*plan));
     bool is_decoder = skn_model_is_decoder(model);
-    skn_status_t status =
-        (is_decoder ? skn_plan_read_text : read_data)(plan, model, error);
+    skn_status_t status = is_decoder ? skn_plan_read_text(plan, model, error)
+                                     : read_data(plan, model, error);
     if (status != SKN_OK)
         return status;
     plan->model = model;

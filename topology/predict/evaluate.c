@@ -24,8 +24,8 @@
 #define EVALUATION_BYTES_MIN sizeof(skn_evaluation_t)
 #define EVALUATION_OPTIONS_MIN sizeof(skn_evaluation_options_t)
 
-/* Fills inverse[labels]; false and all 1 if the training file is not
- * available. */
+/* Fills inverse[labels]; false and all 1 if the training file is not available.
+ * `train` NULL: that of the run. */
 static bool
 weigh_labels(const skn_predictor_t *predictor, const char *train,
              float *inverse, skn_evaluation_t *evaluation)
@@ -36,7 +36,9 @@ weigh_labels(const skn_predictor_t *predictor, const char *train,
     skn_data_t data = skn_predictor_data(predictor);
     for (uint32_t k = 0; k < labels; k++)
         inverse[k] = 1.0f;
-    if (skn_data_open(&data, train, "train", &dataset, &error) != SKN_OK) {
+    if (train)
+        data.train = train;
+    if (skn_data_open_train(&data, &dataset, &error) != SKN_OK) {
         skn_error_t *warning =
             &evaluation->warnings[evaluation->warning_count++];
         (void)skn_fail(warning, SKN_OK,
@@ -170,20 +172,22 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
              const char *train, skn_evaluation_t *evaluation,
              skn_error_t *error)
 {
-    const skn_model_data_t *own = &predictor->trained.model->data;
     skn_ranking_sums_t sums = { 0 };
     skn_dataset_t *dataset = NULL;
     skn_data_t data = skn_predictor_data(predictor);
-    const char *path = test ? test : own->test;
     memset(evaluation, 0, sizeof(*evaluation));
-    (void)snprintf(evaluation->test, sizeof(evaluation->test), "%s", path);
-    if (!path[0])
+    if (test) { /* the run's cache is that of the run's file */
+        data.test = test;
+        data.held_back = 0;
+        data.cache = "auto";
+    }
+    (void)snprintf(evaluation->test, sizeof(evaluation->test), "%s",
+                   data.held_back > 0 ? data.train : data.test);
+    if (!skn_data_has_test(&data))
         return skn_fail_hint(
             error, skn_fail(error, SKN_USAGE, "the run has no test file"),
             "set data.test=FILE");
-    if (test) /* the run's cache is that of the run's file */
-        data.cache = "auto";
-    skn_status_t status = skn_data_open(&data, path, "test", &dataset, error);
+    skn_status_t status = skn_data_open_test(&data, &dataset, error);
     if (status == SKN_NO_INPUT && !test)
         return skn_fail_hint(error, status, "set data.test=FILE");
     if (status != SKN_OK)
@@ -192,8 +196,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     answer_rows_t *rows = calloc(1, sizeof(*rows));
     float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
     if (rows && inverse) {
-        bool weighted = weigh_labels(predictor, train ? train : own->train,
-                                     inverse, evaluation);
+        bool weighted = weigh_labels(predictor, train, inverse, evaluation);
         status =
             pass(predictor, dataset, inverse, rows, &sums, evaluation, error);
         conclude(&sums, weighted, evaluation);

@@ -23,9 +23,9 @@ static skn_status_t
 load_tokenizer(skn_generator_t *generator, skn_error_t *error)
 {
     static const uint32_t none[] = { 0 };
-    char path[SKN_RUN_TOKENIZER_PATH_BYTES];
+    char path[SKN_RUN_FORM_PATH_BYTES];
     const char *kind = generator->trained.model->data.tokenizer;
-    if (skn_trained_tokenizer(&generator->trained.place, path))
+    if (skn_trained_form(&generator->trained.place, SKN_TOKENIZER_NAME, path))
         generator->tokenizer = skn_tokenizer_open(path, error);
     else if (strcmp(kind, skn_tokenizer_names[SKN_TOKENIZER_BYTES]) == 0)
         generator->tokenizer =

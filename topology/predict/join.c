@@ -518,7 +518,8 @@ describe(const skn_join_t *join)
 static skn_status_t
 begin(skn_join_t *join, skn_error_t *error)
 {
-    char labels[SKN_RUN_LABELS_PATH_BYTES];
+    static const char *const forms[] = { SKN_LABELS_NAME, SKN_VOCABULARY_NAME };
+    char path[SKN_RUN_FORM_PATH_BYTES];
     skn_status_t status = size_layers(join, error);
     char *config = status == SKN_OK ? skn_join_config(join, error) : NULL;
     if (!config)
@@ -530,8 +531,10 @@ begin(skn_join_t *join, skn_error_t *error)
         return status;
     memcpy(join->joined->run_id, skn_run_folder_id(join->run),
            SKN_RUN_ID_BYTES);
-    if (skn_trained_labels(&join->part[0].place, labels))
-        status = skn_run_labels_keep(join->run, labels, error);
+    for (size_t k = 0; status == SKN_OK && k < sizeof(forms) / sizeof(forms[0]);
+         k++)
+        if (skn_trained_form(&join->part[0].place, forms[k], path))
+            status = skn_run_form_copy(join->run, forms[k], path, error);
     if (status != SKN_OK)
         return status;
     join->writer =

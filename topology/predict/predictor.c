@@ -38,11 +38,41 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
 static skn_status_t
 load_names(skn_predictor_t *predictor, skn_error_t *error)
 {
-    char path[SKN_RUN_LABELS_PATH_BYTES];
-    if (!skn_trained_labels(&predictor->trained.place, path))
+    char path[SKN_RUN_FORM_PATH_BYTES];
+    if (!skn_trained_form(&predictor->trained.place, SKN_LABELS_NAME, path))
         return SKN_OK;
     predictor->names = skn_names_open(path, error);
     return predictor->names ? SKN_OK : error->status;
+}
+
+static skn_status_t
+load_vocabulary(skn_predictor_t *predictor, skn_error_t *error)
+{
+    char path[SKN_RUN_FORM_PATH_BYTES];
+    const skn_trained_place_t *place = &predictor->trained.place;
+    skn_status_t status = skn_model_preprocessing(
+        predictor->trained.model, predictor->preprocessing, error);
+    if (status != SKN_OK || !predictor->preprocessing[0])
+        return status;
+    if (!skn_trained_form(place, SKN_VOCABULARY_NAME, path)) {
+        (void)skn_fail(error, SKN_NO_INPUT, "%.300s: there is no vocabulary",
+                       skn_run_folder_path(place->run));
+        return skn_fail_hint(
+            error, SKN_NO_INPUT,
+            "a model of texts needs the file " SKN_VOCABULARY_NAME
+            " of its run folder");
+    }
+    predictor->vocabulary = skn_vocabulary_open(path, error);
+    if (!predictor->vocabulary)
+        return error->status;
+    const skn_network_t *network = &predictor->network;
+    if (skn_featurizer_count(predictor->vocabulary->featurizer) <=
+            network->feature_count &&
+        predictor->vocabulary->names.count <=
+            network->units[network->layer_count - 1])
+        return SKN_OK;
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%.300s: is not the vocabulary of this model", path);
 }
 
 static void
@@ -105,6 +135,7 @@ describe(skn_predictor_t *predictor)
         .normalizes = trained->model->data.normalize == SKN_NORMALIZE_L2,
         .ranker_weights = network->ranker.weight_count,
         .label_name_count = predictor->names ? predictor->names->count : 0,
+        .texts = predictor->vocabulary != NULL,
     };
 }
 
@@ -136,6 +167,8 @@ skn_predictor_open(const char *path, skn_error_t *error)
     if (status == SKN_OK)
         status = load_names(predictor, error);
     if (status == SKN_OK)
+        status = load_vocabulary(predictor, error);
+    if (status == SKN_OK)
         describe(predictor);
     else
         skn_predictor_close(&predictor);
@@ -163,6 +196,7 @@ skn_predictor_close(skn_predictor_t **predictor)
         return;
     unload(own);
     skn_names_close(&own->names);
+    skn_vocabulary_destroy(&own->vocabulary);
     for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++)
         drop_memory(atomic_load(&own->kept->clean[k]));
     free(own->kept);
@@ -194,6 +228,11 @@ skn_predictor_data(const skn_predictor_t *predictor)
 {
     const skn_model_data_t *data = &predictor->trained.model->data;
     return (skn_data_t){
+        .train = data->train,
+        .test = data->test,
+        .preprocessing = predictor->preprocessing,
+        .held_back = data->held_back,
+        .vocabulary = predictor->vocabulary,
         .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
         .cache = data->cache,
         .memory_bytes = (uint64_t)data->memory_bytes,

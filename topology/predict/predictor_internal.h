@@ -23,8 +23,10 @@ struct skn_predictor {
     skn_trained_t trained;
     skn_network_t network;
     skn_predictor_info_t info;
-    skn_names_t *names; /* of the labels; NULL: none */
-    bool strict;        /* skn_predictor_strict */
+    skn_names_t *names;           /* of the labels; NULL: none */
+    skn_vocabulary_t *vocabulary; /* of texts; NULL: features are numbered */
+    char preprocessing[SKN_PREPROCESSING_BYTES]; /* of texts, or "" */
+    bool strict;                                 /* skn_predictor_strict */
     /* One for the host that opened it or the slot that it is in, and one for
      * each skn_predictor_share. */
     atomic_uint references;

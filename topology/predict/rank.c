@@ -219,8 +219,7 @@ open_points(rank_t *rank, skn_error_t *error)
 {
     const skn_model_t *model = rank->predictor->trained.model;
     skn_data_t data = skn_predictor_data(rank->predictor);
-    skn_status_t status =
-        skn_data_open(&data, model->data.train, "train", &rank->dataset, error);
+    skn_status_t status = skn_data_open_train(&data, &rank->dataset, error);
     if (status != SKN_OK)
         return status;
     if (skn_dataset_info(rank->dataset)->point_count > POINTS_MAX)

@@ -285,9 +285,9 @@ show(skn_inspection_t *inspection)
 static void
 check_tokenizer(skn_inspection_t *inspection)
 {
-    char path[SKN_RUN_TOKENIZER_PATH_BYTES];
+    char path[SKN_RUN_FORM_PATH_BYTES];
     skn_error_t why = { 0 };
-    if (!skn_trained_tokenizer(&inspection->place, path))
+    if (!skn_trained_form(&inspection->place, SKN_TOKENIZER_NAME, path))
         return;
     skn_tokenizer_t *tokenizer = skn_tokenizer_open(path, &why);
     const skn_checkpoint_tensor_t *table =

@@ -6,8 +6,7 @@
 
 #include "formats/checkpoint/checkpoint.h"
 #include "formats/checkpoint/node_folders.h"
-#include "formats/checkpoint/run_labels.h"
-#include "formats/checkpoint/run_tokenizer.h"
+#include "formats/checkpoint/run_form.h"
 #include "formats/tokens/tokenizer.h"
 #include "topology/model/model.h"
 
@@ -35,13 +34,10 @@ skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
 skn_status_t skn_trained_find_here(const char *path, skn_trained_place_t *place,
                                    skn_error_t *error);
 void skn_trained_place_fini(skn_trained_place_t *place);
-/* Writes the path of the names of the labels, which the run folder has, or that
- * of a node; false: there are none. */
-bool skn_trained_labels(const skn_trained_place_t *place,
-                        char path[SKN_RUN_LABELS_PATH_BYTES]);
-/* The same for the tokenizer of a decoder. */
-bool skn_trained_tokenizer(const skn_trained_place_t *place,
-                           char path[SKN_RUN_TOKENIZER_PATH_BYTES]);
+/* Writes the path of the file form `name` (run_form.h), which the folder of a
+ * node has, or the run folder; false: there is none. */
+bool skn_trained_form(const skn_trained_place_t *place, const char *name,
+                      char path[SKN_RUN_FORM_PATH_BYTES]);
 /* Refuses a tokenizer that the model was not trained with: it has other words
  * than run.json says, or not `ids` tokens. SKN_BAD_DATA. */
 skn_status_t skn_trained_check_tokenizer(const skn_trained_place_t *place,

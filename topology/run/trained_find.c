@@ -320,24 +320,14 @@ skn_trained_place_fini(skn_trained_place_t *place)
 }
 
 bool
-skn_trained_labels(const skn_trained_place_t *place,
-                   char path[SKN_RUN_LABELS_PATH_BYTES])
-{
-    bool found = skn_run_labels_find(skn_run_folder_path(place->run), path);
-    for (size_t k = 0; k < place->nodes.count && !found; k++)
-        found = skn_run_labels_find(place->nodes.path[k], path);
-    return found;
-}
-
-bool
-skn_trained_tokenizer(const skn_trained_place_t *place,
-                      char path[SKN_RUN_TOKENIZER_PATH_BYTES])
+skn_trained_form(const skn_trained_place_t *place, const char *name,
+                 char path[SKN_RUN_FORM_PATH_BYTES])
 {
     bool found = false;
     for (size_t k = 0; k < place->nodes.count && !found; k++)
-        found = skn_run_tokenizer_find(place->nodes.path[k], path);
+        found = skn_run_form_find(place->nodes.path[k], name, path);
     return found ||
-           skn_run_tokenizer_find(skn_run_folder_path(place->run), path);
+           skn_run_form_find(skn_run_folder_path(place->run), name, path);
 }
 
 skn_status_t

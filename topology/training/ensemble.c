@@ -315,7 +315,8 @@ skn_ensemble_score(skn_training_t *training, skn_error_t *error)
     if (status == SKN_OK)
         status =
             skn_checkpoint_weights_sha256(trained.checkpoint, sha256, error);
-    bool has_test = status == SKN_OK && trained.model->data.test[0];
+    bool has_test = status == SKN_OK && (trained.model->data.test[0] ||
+                                         trained.model->data.held_back > 0);
     skn_trained_close(&trained);
     skn_predictor_t *predictor =
         has_test ? skn_predictor_open(path, error) : NULL;

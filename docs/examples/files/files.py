@@ -195,7 +195,7 @@ def answers(options, paths, count):
     points = "".join(" " + vocabulary.line(path) + "\n" for path in paths)
     done = subprocess.run(
         [options.skein, "predict", options.model, "-k", str(count), "--json",
-         "--labels", options.folder + "/labels.txt"],
+         "--label-names", options.folder + "/labels.txt"],
         input=points, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)

@@ -212,13 +212,16 @@ net_nats(const net_t *net, const pipeline_t *pipeline)
     char path[TEMP_FOLDER_BYTES + 32];
     double nats = 0;
     skn_error_t error = { 0 };
-    skn_data_t data = { .normalize = "l2",
+    skn_data_t data = { .train = path,
+                        .test = "",
+                        .preprocessing = "",
+                        .normalize = "l2",
                         .cache = "none",
                         .features = FEATURES,
                         .labels = LABELS };
     (void)snprintf(path, sizeof(path), "%s/train.txt", pipeline->folder);
-    cr_assert_eq(skn_data_open(&data, path, "train", &dataset, &error), SKN_OK,
-                 "%s", error.text);
+    cr_assert_eq(skn_data_open_train(&data, &dataset, &error), SKN_OK, "%s",
+                 error.text);
     cr_assert_eq(skn_split_init(&split, dataset, 0.3, 1, &error), SKN_OK);
     net_init(&gradient, false);
     for (uint32_t k = 0; k < split.validate_count; k++)

@@ -24,11 +24,15 @@ TestSuite(data, .init = set_up, .fini = tear_down);
 static skn_dataset_t *
 open_with(const char *cache, const char *normalize)
 {
-    skn_data_t data = { .normalize = normalize, .cache = cache };
+    skn_data_t data = { .train = place.file,
+                        .test = "",
+                        .preprocessing = "",
+                        .normalize = normalize,
+                        .cache = cache };
     skn_dataset_t *dataset = NULL;
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_data_open(&data, place.file, "train", &dataset, &error),
-                 SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_data_open_train(&data, &dataset, &error), SKN_OK, "%s",
+                 error.text);
     return dataset;
 }
 
@@ -63,11 +67,15 @@ Test(data, a_stem_names_the_copy_and_a_second_open_finds_it)
 
 Test(data, sizes_of_the_model_hold)
 {
-    skn_data_t data = { .normalize = "l2", .cache = "none", .features = 5 };
+    skn_data_t data = { .train = place.file,
+                        .test = "",
+                        .preprocessing = "",
+                        .normalize = "l2",
+                        .cache = "none",
+                        .features = 5 };
     skn_dataset_t *dataset = NULL;
     skn_error_t error = { 0 };
-    cr_expect_eq(skn_data_open(&data, place.file, "train", &dataset, &error),
-                 SKN_BAD_DATA);
+    cr_expect_eq(skn_data_open_train(&data, &dataset, &error), SKN_BAD_DATA);
     cr_expect_null(dataset);
     cr_expect(strstr(error.text, "the model"), "%s", error.text);
 }

@@ -2,6 +2,7 @@
  * actor. SPDX-License-Identifier: Apache-2.0 */
 #include "actors/protocol/frequencies.h"
 
+#include "actors/protocol/data.h"
 #include "actors/protocol/settings.h"
 #include "tests/support/actor_probe.h"
 #include "tests/support/temp_folder.h"
@@ -44,8 +45,7 @@ static const skn_handler_t subject_handlers[] = {
 
 static const skn_option_t subject_options[] = {
     { "train", SKN_OPTION_PATH, NULL, 0, 0, NULL, "training data" },
-    SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),
-    { "cache", SKN_OPTION_TEXT, "none", 0, 0, NULL, "place of the copy" },
+    SKN_DATA_OPTIONS,
     { "features", SKN_OPTION_INT, "0", 0, SKN_UNIT_MAX, NULL, "features" },
     { "labels", SKN_OPTION_INT, NULL, 1, SKN_UNIT_MAX, NULL, "labels" },
     SKN_TEXT_OPTIONS,
@@ -80,6 +80,7 @@ be_subject(const char *text, const char *labels, const char *tokens)
     probe_option("train", file);
     probe_option("labels", labels);
     probe_option("tokens", tokens);
+    probe_option("cache", "none");
 }
 
 Test(frequencies, labels_of_points_are_counted)

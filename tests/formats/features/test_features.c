@@ -25,7 +25,7 @@ learned(const skn_feature_options_t *options)
     skn_feature_counts_t *counts = skn_feature_counts_new(options, 1000);
     cr_assert_not_null(counts);
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
-        const skn_feature_text_t text = { rows[k], strlen(rows[k]) };
+        const skn_span_t text = { rows[k], strlen(rows[k]) };
         cr_assert_eq(skn_feature_counts_add(counts, &text, 1, &error), SKN_OK);
     }
     skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
@@ -42,7 +42,7 @@ row_of(const skn_featurizer_t *featurizer, const char *text)
     static char got[1024];
     size_t at = 0;
     skn_feature_row_t row = { 0 };
-    const skn_feature_text_t span = { text, strlen(text) };
+    const skn_span_t span = { text, strlen(text) };
     skn_error_t error = { 0 };
     cr_assert_eq(skn_featurizer_apply(featurizer, &span, 1, &row, &error),
                  SKN_OK);

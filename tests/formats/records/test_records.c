@@ -152,14 +152,14 @@ Test(records, json)
            "{\"text\": null, \"labels\": 1.5}\n",
            &spaced,
            "json\n"
-           "1<a b<7>x \xc3\xa9 \n"
-           "2<a<b>x 2 y \n"
+           "1<a b<7>x \xc3\xa9\n"
+           "2<a<b>x 2 y\n"
            "3<1.5>\n");
     expect("{\"text\": \"a\"}\n[1]\n{\"text\": {}}\n{\"text\": \"b\"\n{}\n"
            "{\"text\": \"a\", \"text\": \"b\"}\n",
            &asked,
            "json\n"
-           "1>a \n"
+           "1>a\n"
            "f:2:1: the line is not an object\n"
            "f:3: \"text\" must be a string or an array of strings, found an "
            "object\n"
@@ -171,7 +171,9 @@ Test(records, json)
 
 Test(records, what_is_not_recognised_is_refused)
 {
-    expect("", NULL, "f: is empty\n");
+    expect("", NULL,
+           "f: the file is empty\n"
+           "a row has labels and a text, or labels and feature:value\n");
     expect("Nothing of it\n", NULL,
            "f:1: is not recognised as fastText, CSV, TSV, JSON lines or "
            "numbered features\n"

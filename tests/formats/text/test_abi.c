@@ -68,7 +68,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_coordinator_info_t, 48)                                              \
     S(skn_member_options_t, 56)                                                \
     S(skn_member_info_t, 56)                                                   \
-    S(skn_predictor_info_t, 104)                                               \
+    S(skn_predictor_info_t, 112)                                               \
     S(skn_actor_info_t, 136)                                                   \
     S(skn_config_options_t, 40)                                                \
     S(skn_config_problem_t, 40)                                                \

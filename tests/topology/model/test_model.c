@@ -602,8 +602,9 @@ Test(model, version_and_training_points_are_required)
     fixture_refused("skein: 1\nmodel: { layers: [ { name: h }, { name: o } ] "
                     "}\n",
                     "m.yaml:1:1: option 'train' of data is missing; train: "
-                    "training points: XMC text, plain or compressed (.gz, "
-                    ".zst); for a decoder: text, a file or a folder\n");
+                    "training file, plain or compressed (.gz, .zst): rows of "
+                    "texts and labels, or numbered features; for a decoder: "
+                    "text, a file or a folder\n");
 }
 
 Test(model, all_mistakes_are_reported_in_one_pass)
@@ -616,8 +617,8 @@ Test(model, all_mistakes_are_reported_in_one_pass)
         "nodes: 1\n",
         "m.yaml:1:8: option 'skein' of the model file must be 1, found '2'\n"
         "m.yaml:2:7: option 'train' of data is missing; train: training "
-        "points: XMC text, plain or compressed (.gz, .zst); for a decoder: "
-        "text, a file or a folder\n"
+        "file, plain or compressed (.gz, .zst): rows of texts and labels, or "
+        "numbered features; for a decoder: text, a file or a folder\n"
         "m.yaml:2:9: unknown option 'trian' of data; did you mean 'train'?\n"
         "m.yaml:2:27: option 'memory' of data must be at least 1, found '0'\n"
         "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "

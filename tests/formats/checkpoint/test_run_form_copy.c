@@ -1,6 +1,7 @@
-/* test_run_labels.c - tests that a run folder has a copy of the labels' names.
+/* test_run_form_copy.c - tests that a run folder has a copy of the names.
+ * Covers formats/checkpoint/run_form.c.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/checkpoint/run_labels.h"
+#include "formats/checkpoint/run_form.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -60,10 +61,10 @@ write_source(const kept_t *kept, size_t start, size_t count)
 static void
 expect_kept(const kept_t *kept, size_t start, size_t count)
 {
-    char path[SKN_RUN_LABELS_PATH_BYTES];
+    char path[SKN_RUN_FORM_PATH_BYTES];
     size_t got = 0;
     int byte;
-    cr_assert(skn_run_labels_find(kept->run_path, path));
+    cr_assert(skn_run_form_find(kept->run_path, SKN_LABELS_NAME, path));
     FILE *file = fopen(path, "r");
     cr_assert(file);
     while ((byte = fgetc(file)) != EOF)
@@ -75,19 +76,22 @@ expect_kept(const kept_t *kept, size_t start, size_t count)
 Test(run_labels, are_the_bytes_of_the_file_and_are_replaced)
 {
     static const size_t sizes[] = { 0, 1, 65535, 65536, 65537, 200000 };
-    char path[SKN_RUN_LABELS_PATH_BYTES];
+    char path[SKN_RUN_FORM_PATH_BYTES];
     kept_t kept;
     make(&kept);
-    cr_expect_not(skn_run_labels_find(kept.run_path, path));
+    cr_expect_not(skn_run_form_find(kept.run_path, SKN_LABELS_NAME, path));
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         write_source(&kept, k, sizes[k]);
-        cr_assert_eq(skn_run_labels_keep(kept.run, kept.source, &kept.error),
+        cr_assert_eq(skn_run_form_copy(kept.run, SKN_LABELS_NAME, kept.source,
+                                       &kept.error),
                      SKN_OK, "%s", kept.error.text);
         expect_kept(&kept, k, sizes[k]);
     }
-    cr_assert_eq(skn_run_labels_keep(kept.run, "", &kept.error), SKN_OK);
-    cr_expect_not(skn_run_labels_find(kept.run_path, path));
-    cr_assert_eq(skn_run_labels_keep(kept.run, "", &kept.error), SKN_OK);
+    cr_assert_eq(skn_run_form_copy(kept.run, SKN_LABELS_NAME, "", &kept.error),
+                 SKN_OK);
+    cr_expect_not(skn_run_form_find(kept.run_path, SKN_LABELS_NAME, path));
+    cr_assert_eq(skn_run_form_copy(kept.run, SKN_LABELS_NAME, "", &kept.error),
+                 SKN_OK);
     drop(&kept);
 }
 
@@ -96,13 +100,16 @@ Test(run_labels, stay_if_the_file_cannot_be_read)
     kept_t kept;
     make(&kept);
     write_source(&kept, 3, 70);
-    cr_assert_eq(skn_run_labels_keep(kept.run, kept.source, &kept.error),
-                 SKN_OK, "%s", kept.error.text);
-    cr_expect_eq(skn_run_labels_keep(kept.run, "/nowhere", &kept.error),
-                 SKN_NO_INPUT);
+    cr_assert_eq(
+        skn_run_form_copy(kept.run, SKN_LABELS_NAME, kept.source, &kept.error),
+        SKN_OK, "%s", kept.error.text);
+    cr_expect_eq(
+        skn_run_form_copy(kept.run, SKN_LABELS_NAME, "/nowhere", &kept.error),
+        SKN_NO_INPUT);
     cr_expect(strstr(kept.error.text, "/nowhere"), "%s", kept.error.text);
-    cr_expect_neq(skn_run_labels_keep(kept.run, kept.folder, &kept.error),
-                  SKN_OK, "a folder");
+    cr_expect_neq(
+        skn_run_form_copy(kept.run, SKN_LABELS_NAME, kept.folder, &kept.error),
+        SKN_OK, "a folder");
     expect_kept(&kept, 3, 70);
     drop(&kept);
 }
@@ -115,12 +122,14 @@ Test(run_labels, do_not_keep_a_run_from_being_replaced)
     kept_t kept;
     make(&kept);
     write_source(&kept, 0, 9);
-    cr_assert_eq(skn_run_labels_keep(kept.run, kept.source, &kept.error),
-                 SKN_OK);
+    cr_assert_eq(
+        skn_run_form_copy(kept.run, SKN_LABELS_NAME, kept.source, &kept.error),
+        SKN_OK);
     (void)snprintf(fresh, sizeof(fresh), "%s/.tmp-labels", kept.run_path);
     cr_assert_eq(symlink("/nowhere", fresh), 0);
-    cr_expect_neq(skn_run_labels_keep(kept.run, kept.source, &kept.error),
-                  SKN_OK);
+    cr_expect_neq(
+        skn_run_form_copy(kept.run, SKN_LABELS_NAME, kept.source, &kept.error),
+        SKN_OK);
     cr_assert_eq(symlink("/nowhere", fresh), 0, "it was removed");
     skn_run_folder_close(&kept.run);
     open_run(&kept, false);

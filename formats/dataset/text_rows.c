@@ -1,0 +1,390 @@
+/* text_rows.c - reads rows of texts, learns their vocabulary, and makes points
+ * of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/text_rows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "formats/dataset/dataset_file.h"
+#include "formats/text/json_text.h"
+
+/* Terms that are counted at once, for each feature that there may be: rare ones
+ * are forgotten if there are more (tally.h). It follows from the preprocessing
+ * alone, as the vocabulary must. A term takes some 64 bytes. */
+#define TERMS_PER_FEATURE 4u
+#define TERMS_MIN 4096u
+#define TERMS_MAX (UINT32_C(1) << 23)
+/* Rows between calls of `progress`. */
+#define PROGRESS_ROWS 4096u
+
+struct skn_text_rows {
+    const char *path;
+    const skn_dataset_options_t *options;
+    const skn_vocabulary_t *vocabulary; /* NULL: it is being learned */
+    skn_preprocessing_t preprocessing;
+    json_t *preprocessing_owner;
+    skn_records_t *records;
+    skn_records_row_t record;
+    skn_feature_row_t row;
+    skn_error_t first_bad; /* its sentence */
+    uint64_t read, bad;    /* rows of the file, and those that are left out */
+    skn_xmc_sizes_t sizes;
+};
+
+/* --- open and close ------------------------------------------------------- */
+
+void
+skn_text_rows_close(skn_text_rows_t **rows)
+{
+    skn_text_rows_t *dying = *rows;
+    *rows = NULL;
+    if (!dying)
+        return;
+    skn_records_close(&dying->records);
+    json_decref(dying->preprocessing_owner);
+    skn_feature_row_fini(&dying->row);
+    free(dying);
+}
+
+skn_text_rows_t *
+skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
+                   const skn_vocabulary_t *vocabulary, skn_error_t *error)
+{
+    skn_text_rows_t *rows = calloc(1, sizeof(*rows));
+    if (!rows) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a reader of rows");
+        return NULL;
+    }
+    rows->path = path;
+    rows->options = options;
+    rows->vocabulary = vocabulary;
+    skn_status_t status =
+        skn_preprocessing_read(options->preprocessing, &rows->preprocessing,
+                               &rows->preprocessing_owner, error);
+    if (status == SKN_OK) {
+        skn_records_options_t how =
+            skn_preprocessing_rows(&rows->preprocessing);
+        if (vocabulary)
+            skn_preprocessing_any_format(&how, options->questions);
+        rows->records = skn_records_open(path, &how, error);
+    }
+    if (!rows->records)
+        skn_text_rows_close(&rows);
+    return rows;
+}
+
+const skn_stream_t *
+skn_text_rows_stream(const skn_text_rows_t *rows)
+{
+    return skn_records_stream(rows->records);
+}
+
+skn_xmc_sizes_t
+skn_text_rows_sizes(const skn_text_rows_t *rows)
+{
+    skn_xmc_sizes_t sizes = rows->sizes;
+    sizes.feature_count = sizes.feature_seen =
+        skn_featurizer_count(rows->vocabulary->featurizer);
+    sizes.label_count = sizes.label_seen = rows->vocabulary->names.count;
+    return sizes;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static skn_status_t
+no_memory(const skn_text_rows_t *rows, skn_error_t *error)
+{
+    return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for line %" PRIu64,
+                    skn_stream_name_shown(rows->path), rows->record.line);
+}
+
+/* Whether the row belongs to the part that is read: its texts decide. */
+static bool
+is_of_part(const skn_text_rows_t *rows)
+{
+    uint64_t hash = 0;
+    if (rows->options->part == SKN_DATASET_ALL)
+        return true;
+    for (size_t k = 0; k < rows->record.text_count; k++) {
+        const skn_span_t text = skn_span_trimmed(rows->record.text[k]);
+        hash = XXH3_64bits_withSeed(text.at, text.bytes, hash + k);
+    }
+    return skn_dataset_has(rows->options, hash);
+}
+
+/* Counts a row that cannot be read; keeps the sentence of the first. */
+static void
+count_bad(skn_text_rows_t *rows, const skn_error_t *refusal)
+{
+    if (rows->bad++ > 0)
+        return;
+    rows->first_bad = *refusal;
+    rows->sizes.bad.line = rows->record.line;
+}
+
+/* Refuses the file if too many of its rows cannot be read. */
+static skn_status_t
+check_bad(const skn_text_rows_t *rows, skn_error_t *error)
+{
+    double most = rows->preprocessing.bad_rows * (double)rows->read;
+    if (rows->read == 0)
+        return skn_fail(error, SKN_BAD_DATA, "%s: the file has no rows",
+                        skn_stream_name_shown(rows->path));
+    if (rows->options->questions || (double)rows->bad <= most)
+        return SKN_OK;
+    *error = rows->first_bad;
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "%" PRIu64 " of %" PRIu64 " rows cannot be read, and "
+                         "data.bad_rows allows %.0f; correct them, or allow "
+                         "more",
+                         rows->bad, rows->read, most);
+}
+
+/* The next row of the part into rows->record; *more is false at the end. A
+ * question that cannot be read is a row, too: *bad. */
+static skn_status_t
+next_record(skn_text_rows_t *rows, bool *more, bool *bad, skn_error_t *error)
+{
+    *more = true;
+    *bad = false;
+    for (;;) {
+        skn_records_kind_t kind;
+        const skn_error_t *refusal;
+        skn_status_t status = skn_records_next(rows->records, true, &kind,
+                                               &rows->record, &refusal, error);
+        if (status != SKN_OK)
+            return status;
+        *more = kind != SKN_RECORDS_END;
+        if (!*more)
+            return check_bad(rows, error);
+        rows->read++;
+        *bad = kind == SKN_RECORDS_BAD;
+        if (*bad)
+            count_bad(rows, refusal);
+        if (*bad ? rows->options->questions : is_of_part(rows))
+            return SKN_OK;
+    }
+}
+
+/* --- points --------------------------------------------------------------- */
+
+static bool
+reserve(skn_xmc_point_t *point, size_t count)
+{
+    if (count <= point->room_count)
+        return true;
+    size_t room = 2 * count;
+    uint32_t *label = realloc(point->label, room * sizeof(*label));
+    point->label = label ? label : point->label;
+    uint32_t *feature = realloc(point->feature, room * sizeof(*feature));
+    point->feature = feature ? feature : point->feature;
+    float *value = realloc(point->value, room * sizeof(*value));
+    point->value = value ? value : point->value;
+    uint64_t *key = realloc(point->key, room * sizeof(*key));
+    point->key = key ? key : point->key;
+    if (!label || !feature || !value || !key)
+        return false;
+    point->room_count = room;
+    return true;
+}
+
+static int
+by_number(const void *left, const void *right)
+{
+    uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
+    return one < other ? -1 : one > other;
+}
+
+/* Sorts the labels, and keeps each once. */
+static void
+sort_labels(skn_xmc_point_t *point)
+{
+    size_t kept = 0;
+    if (point->label_count < 2)
+        return;
+    qsort(point->label, point->label_count, sizeof(*point->label), by_number);
+    for (size_t k = 0; k < point->label_count; k++)
+        if (k == 0 || point->label[k] != point->label[kept - 1])
+            point->label[kept++] = point->label[k];
+    point->label_count = kept;
+}
+
+/* Labels that the vocabulary does not have are left out and counted. */
+static skn_status_t
+take_labels(skn_text_rows_t *rows, skn_xmc_point_t *point)
+{
+    skn_strings_t *names = (skn_strings_t *)(uintptr_t)&rows->vocabulary->names;
+    for (size_t k = 0; k < rows->record.label_count; k++) {
+        uint32_t number;
+        if (skn_names_find(names, rows->record.label[k], false, &number) !=
+            SKN_OK)
+            return SKN_NO_MEMORY;
+        if (number == SKN_STRINGS_NONE)
+            point->unknown_labels++;
+        else
+            point->label[point->label_count++] = number;
+    }
+    sort_labels(point);
+    if (point->unknown_labels == 0)
+        return SKN_OK;
+    skn_xmc_unknown_t *unknown = &rows->sizes.unknown;
+    if (unknown->points++ == 0) {
+        unknown->line = rows->record.line;
+        unknown->column = 1;
+    }
+    unknown->labels += point->unknown_labels;
+    unknown->bare_points += point->label_count == 0;
+    return SKN_OK;
+}
+
+static skn_status_t
+make_point(skn_text_rows_t *rows, skn_xmc_point_t *point, skn_error_t *error)
+{
+    const skn_records_row_t *record = &rows->record;
+    skn_status_t status =
+        skn_featurizer_apply(rows->vocabulary->featurizer, record->text,
+                             record->text_count, &rows->row, error);
+    if (status != SKN_OK)
+        return status;
+    size_t features = rows->row.count < SKN_LINE_ITEMS_MAX ? rows->row.count
+                                                           : SKN_LINE_ITEMS_MAX;
+    size_t labels = rows->options->questions ? 0 : record->label_count;
+    if (labels > SKN_LINE_ITEMS_MAX)
+        return skn_fail(error, SKN_BAD_DATA,
+                        "%s:%" PRIu64 ": the row has %zu labels, at most %u "
+                        "allowed",
+                        skn_stream_name_shown(rows->path), record->line, labels,
+                        SKN_LINE_ITEMS_MAX);
+    if (!reserve(point, features > labels ? features : labels))
+        return no_memory(rows, error);
+    memcpy(point->feature, rows->row.feature, features * sizeof(uint32_t));
+    memcpy(point->value, rows->row.value, features * sizeof(float));
+    point->feature_count = features;
+    if (labels > 0 && take_labels(rows, point) != SKN_OK)
+        return no_memory(rows, error);
+    return SKN_OK;
+}
+
+skn_status_t
+skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point, bool *more,
+                   skn_error_t *error)
+{
+    bool bad;
+    point->label_count = point->feature_count = 0;
+    point->unknown_labels = point->unknown_features = 0;
+    skn_status_t status = next_record(rows, more, &bad, error);
+    if (status != SKN_OK || !*more) {
+        rows->sizes.bad.points = rows->bad;
+        return status;
+    }
+    rows->sizes.point_count++;
+    if (!bad)
+        return make_point(rows, point, error);
+    if (!reserve(point, 1))
+        return no_memory(rows, error);
+    if (rows->sizes.unread.points++ == 0)
+        rows->sizes.unread.line = rows->sizes.bad.line;
+    point->label[point->label_count++] = 0;
+    return SKN_OK;
+}
+
+/* --- learning ------------------------------------------------------------- */
+
+typedef struct lesson {
+    skn_text_rows_t *rows;
+    skn_feature_counts_t *counts;
+    skn_strings_t names;
+} lesson_t;
+
+static skn_status_t
+learn_row(lesson_t *lesson, skn_error_t *error)
+{
+    const skn_records_row_t *record = &lesson->rows->record;
+    for (size_t k = 0; k < record->label_count; k++) {
+        uint32_t number;
+        if (skn_names_find(&lesson->names, record->label[k], true, &number) !=
+            SKN_OK)
+            return no_memory(lesson->rows, error);
+    }
+    return skn_feature_counts_add(lesson->counts, record->text,
+                                  record->text_count, error);
+}
+
+static skn_status_t
+tell(const lesson_t *lesson, skn_error_t *error)
+{
+    const skn_dataset_options_t *options = lesson->rows->options;
+    const skn_stream_t *stream = skn_text_rows_stream(lesson->rows);
+    if (!options->progress || lesson->rows->read % PROGRESS_ROWS != 0 ||
+        options->progress(options->listener, skn_stream_source_bytes(stream),
+                          0))
+        return SKN_OK;
+    return skn_fail(error, SKN_BUSY, "%s: reading was stopped",
+                    skn_stream_name_shown(lesson->rows->path));
+}
+
+static skn_status_t
+learn_rows(lesson_t *lesson, skn_error_t *error)
+{
+    bool more = true, bad;
+    skn_status_t status = SKN_OK;
+    while (status == SKN_OK) {
+        status = next_record(lesson->rows, &more, &bad, error);
+        if (status != SKN_OK || !more)
+            break;
+        if (!bad)
+            status = learn_row(lesson, error);
+        if (status == SKN_OK)
+            status = tell(lesson, error);
+    }
+    return status;
+}
+
+static skn_status_t
+write_forms(lesson_t *lesson, char **features, char **names,
+            skn_vocabulary_form_t *form, skn_error_t *error)
+{
+    skn_featurizer_t *featurizer =
+        skn_feature_counts_take(lesson->counts, error);
+    size_t bytes;
+    if (!featurizer)
+        return error->status;
+    *features = skn_featurizer_write(featurizer, &bytes);
+    skn_featurizer_destroy(&featurizer);
+    *names = skn_names_write(&lesson->names, &form->names_bytes);
+    if (!*features || !*names)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a vocabulary");
+    form->features = *features;
+    form->features_bytes = bytes;
+    form->names = *names;
+    return SKN_OK;
+}
+
+skn_status_t
+skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
+                    char **features, char **names, skn_vocabulary_form_t *form,
+                    skn_error_t *error)
+{
+    lesson_t lesson = { .rows =
+                            skn_text_rows_open(path, options, NULL, error) };
+    if (!lesson.rows)
+        return error->status;
+    const skn_feature_options_t how =
+        skn_preprocessing_features(&lesson.rows->preprocessing);
+    uint64_t room = TERMS_PER_FEATURE * (uint64_t)how.features_max;
+    room = room < TERMS_MIN ? TERMS_MIN : room > TERMS_MAX ? TERMS_MAX : room;
+    lesson.counts = skn_feature_counts_new(&how, (size_t)room);
+    skn_status_t status = lesson.counts ? learn_rows(&lesson, error)
+                                        : skn_fail(error, SKN_NO_MEMORY,
+                                                   "no memory to count words");
+    if (status == SKN_OK)
+        status = write_forms(&lesson, features, names, form, error);
+    skn_feature_counts_destroy(&lesson.counts);
+    skn_strings_fini(&lesson.names);
+    skn_text_rows_close(&lesson.rows);
+    return status;
+}

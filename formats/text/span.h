@@ -1,0 +1,40 @@
+/* span.h - spans: a place in memory of another owner, and a number of bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORMATS_TEXT_SPAN_H
+#define FORMATS_TEXT_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct skn_span {
+    const char *at;
+    size_t bytes;
+} skn_span_t;
+
+static inline bool
+skn_span_equal(skn_span_t one, skn_span_t other)
+{
+    return one.bytes == other.bytes && memcmp(one.at, other.at, one.bytes) == 0;
+}
+
+static inline bool
+skn_is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+/* The span without blanks at its ends. */
+static inline skn_span_t
+skn_span_trimmed(skn_span_t span)
+{
+    while (span.bytes > 0 && skn_is_blank(span.at[0])) {
+        span.at++;
+        span.bytes--;
+    }
+    while (span.bytes > 0 && skn_is_blank(span.at[span.bytes - 1]))
+        span.bytes--;
+    return span;
+}
+
+#endif

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# own_data.sh - a user's own file, from rows of texts to predictions with names:
+# each format, each layout of processes, and what is wrong with files. Covers
+# topology/plan/plan_auto_texts.c, topology/model/model_preprocessing.c,
+# topology/predict/predictor_texts.c and formats/dataset/text_reader.h.
+#
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 70
+
+# 1,200 rows of five topics, with words that many rows have and that few do.
+python3 - <<'END'
+import csv, json, random
+random.seed(1)
+topics = {
+    "sport": "ball net goal team match player coach season",
+    "music, old": "bow string violin quartet opera tenor score",
+    "cooking": "oven flour butter salt dough spoon preprocessing",
+    "straße": "Straßen lorry bridge road traffic lights crossing",
+    "quotes \"here\"": "saying speech author phrase book page line",
+}
+rows = []
+for k in range(1200):
+    names = random.sample(sorted(topics), random.choice((1, 1, 2)))
+    words = [random.choice(topics[name].split()) for name in names
+             for _ in range(5)] + random.choices("the a of and in".split(), k=3)
+    random.shuffle(words)
+    rows.append((" ".join(words) + random.choice(("", ", %d!" % (k % 7))),
+                 names))
+with open("rows.csv", "w", newline="") as file:
+    out = csv.writer(file)
+    out.writerow(["id", "tags", "title"])
+    out.writerows([k, ";".join(names), text]
+                  for k, (text, names) in enumerate(rows))
+with open("rows.jsonl", "w") as file:
+    for text, names in rows:
+        print(json.dumps({"title": text, "tags": names}), file=file)
+with open("rows.ft", "w") as file:
+    for text, names in rows:
+        labels = " ".join("__label__" + n.replace(" ", "_") for n in names)
+        print(labels, text, file=file)
+END
+zstd -q rows.csv -o packed.csv.zst
+
+config=$root/configs/xmc.yaml
+columns=(-o data.text_column=title -o data.label_column=tags)
+same=(-o train.reduction=fixed -o train.epochs=3 -o train.seed=7
+    -o data.test=0.1)
+train() { # FILE RUN ARGUMENTS...
+    "$skein" train "$config" -o data.train="$1" -o checkpoint.path="$2" \
+        "${columns[@]}" "${same[@]}" "${@:3}" >"$2.txt" 2>&1
+}
+weights() { grep -o 'weights_sha256 .*' "$1.txt" | tail -1; }
+
+for format in csv jsonl ft; do
+    check "rows.$format trains" train rows.$format "run.$format"
+done
+check_equal "JSON lines give the weights of the CSV" \
+    "$(weights run.jsonl)" "$(weights run.csv)"
+check_equal "and so does fastText's format" \
+    "$(weights run.ft)" "$(weights run.csv)"
+check "a packed CSV trains" train packed.csv.zst packed
+check_equal "and gives the same weights" \
+    "$(weights packed)" "$(weights run.csv)"
+check_match "rows are held back as a test" '; [0-9]+ test points' run.csv.txt
+check_match "the parts of labels are found" 'data.label_separator=;' run.csv.txt
+check_equal "the labels are named" "$(sort run.csv/labels | tr '\n' '|')" \
+    'cooking|music, old|quotes "here"|sport|straße|'
+
+ask() { "$skein" predict "$@" -k 1 2>err.txt; }
+check_match "a text is answered by a name" '^sport:0[.][0-9]+$' \
+    <(ask run.csv --text "a BALL over the net, goal")
+check_match "letters are folded" '^straße:' <(ask run.csv --text "STRASSEN")
+check_match "a line of text on standard input is answered" '^cooking:' \
+    <(echo 'flour, butter and salt' | ask run.csv)
+check_equal "each row of a CSV has one line" \
+    "$(ask run.csv rows.csv | wc -l)" 1200
+ask run.csv rows.csv >one.txt
+ask run.csv rows.jsonl >other.txt
+check "rows of JSON have the same answers" cmp one.txt other.txt
+ask run.csv rows.ft >other.txt
+check "and so have those of fastText" cmp one.txt other.txt
+check_match "JSON answers have names" '"names":\["music, old"\]' \
+    <(ask run.csv --json --text "violin and opera")
+check_equal "an empty line is answered" \
+    "$(printf '\n\n' | ask run.csv | wc -l)" 2
+printf '{"title": "ball goal"}\n{oops\n{"title": "oven salt"}\n' >odd.jsonl
+ask run.csv odd.jsonl >one.txt
+check_match "a bad row has an empty line" '^$' one.txt
+check_equal "and the others have theirs" "$(grep -c : one.txt)" 2
+check_match "and it is named" 'odd.jsonl:2:5: ' err.txt
+check_code 65 "--strict ends there" "$skein" predict run.csv odd.jsonl --strict
+check_code 64 "--text and a file exclude each other" \
+    "$skein" predict run.csv rows.csv --text x
+
+check_match "eval has the rows that were held back" \
+    'rows.csv: 1[0-9][0-9] points' \
+    <("$skein" eval run.csv)
+check_match "and takes a file of another format" 'rows.ft: 1200 points' \
+    <("$skein" eval run.csv -o data.test=rows.ft)
+
+# --- processes ----------------------------------------------------------------
+
+check "two nodes train" "$skein" up "$config" --local-nodes 2 \
+    -o data.train="$work/rows.csv" -o checkpoint.path="$work/two" \
+    "${columns[@]}" "${same[@]}"
+"$skein" inspect two >two.txt
+check_equal "to the same weights" "$(weights two)" "$(weights run.csv)"
+check_match "and the same answers" '^sport:' \
+    <(ask two --text "a BALL over the net, goal")
+
+# --- what is wrong ------------------------------------------------------------
+
+refuse() { # SENTENCE PATTERN CODE ARGUMENTS...
+    check_code "$3" "$1" "$skein" train "$config" -o checkpoint.path=none \
+        "${@:4}"
+    check_match "  and says why" "$2" .check
+}
+refuse "a column that is missing" \
+    "rows.csv:1: no column is named 'text'.*id, tags, title" 65 \
+    -o data.train=rows.csv
+echo "words and more words" >lines.txt
+refuse "a file of text alone" 'lines.txt:1: is not recognised' 65 \
+    -o data.train=lines.txt
+{ cat rows.csv; for k in {1..30}; do echo "$k,only two"; done; } >bad.csv
+refuse "too many bad rows" \
+    'bad.csv:1202: the row has 2 columns.*30 of 1230 rows.*allows 12' 65 \
+    -o data.train=bad.csv "${columns[@]}"
+check "as many as are allowed are left out" train bad.csv some \
+    -o data.bad_rows=0.05
+check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
+    some.txt
+rm run.jsonl/vocabulary
+check_code 66 "a run without its vocabulary" "$skein" predict run.jsonl --text x
+printf 'x' | dd of=run.ft/vocabulary bs=1 seek=60 conv=notrunc status=none
+check_code 65 "a vocabulary that is damaged" "$skein" predict run.ft --text x
+check "a model of numbered features trains" "$skein" train "$config" \
+    -o train.max_batches=2 -o checkpoint.path=numbers
+check_code 64 "which knows no words" "$skein" predict numbers --text x
+finish

@@ -1,0 +1,289 @@
+/* test_text_rows.c - tests that rows of texts become points
+ * (formats/dataset/text_rows.c, formats/dataset/preprocessing.c), the same from
+ * each format and from the cache, and that a share of them can be held back.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/preprocessing.h"
+#include "formats/dataset/vocabulary.h"
+#include "tests/support/data_folder.h"
+
+#define PREPROCESSING(format, bad)                                             \
+    "{\"format\":\"" format "\",\"texts\":\"text\",\"labels\":\"labels\","     \
+    "\"separator\":\";\",\"bad_rows\":" bad ",\"words\":1,\"rows_min\":1,"     \
+    "\"features_max\":1000,\"weight\":\"one\"}"
+
+static folder_t place;
+
+static void
+set_up(void)
+{
+    folder_make(&place);
+}
+
+static void
+tear_down(void)
+{
+    folder_remove(place.path);
+}
+
+TestSuite(text_rows, .init = set_up, .fini = tear_down);
+
+static const char csv[] = "text,labels\n"
+                          "a ball over the net,sport; tennis\n"
+                          "the ball,sport\n"
+                          "\"a bow, a string\",music\n"
+                          ",music;music\n";
+static const char json[] =
+    "{\"text\": \"a ball over the net\", \"labels\": [\"sport\", \"tennis\"]}\n"
+    "{\"text\": \"the ball\", \"labels\": \"sport\"}\n"
+    "{\"text\": \"a bow, a string\", \"labels\": [\"music\"]}\n"
+    "{\"text\": null, \"labels\": [\"music\", \"music\"]}\n";
+static const char fasttext[] =
+    "__label__sport __label__tennis a ball over the net\n"
+    "__label__sport the ball\n"
+    "__label__music a bow, a string\n"
+    "__label__music\n";
+
+static skn_dataset_t *
+open_rows(const char *path, const skn_dataset_options_t *options)
+{
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_dataset_open(path, options, &dataset, &error), SKN_OK,
+                 "%s", error.text);
+    return dataset;
+}
+
+static skn_vocabulary_t *
+vocabulary_of(const skn_dataset_t *dataset)
+{
+    skn_vocabulary_form_t form;
+    skn_error_t error = { 0 };
+    cr_assert(skn_dataset_vocabulary(dataset, &form));
+    skn_vocabulary_t *vocabulary = skn_vocabulary_read("f", &form, &error);
+    cr_assert_not_null(vocabulary, "%s", error.text);
+    return vocabulary;
+}
+
+/* All points as "labels>words|labels>words|". */
+static const char *
+print(const skn_dataset_t *dataset, const skn_vocabulary_t *vocabulary)
+{
+    static char got[2048];
+    size_t at = 0, bytes;
+    uint64_t count = skn_dataset_info(dataset)->point_count;
+    for (uint64_t k = 0; k < count; k++) {
+        skn_dataset_point_t point = skn_dataset_point(dataset, k);
+        for (uint32_t l = 0; l < point.label_count; l++) {
+            const char *name =
+                skn_strings_at(&vocabulary->names, point.label[l], &bytes);
+            at += (size_t)snprintf(got + at, sizeof(got) - at, "%s%.*s",
+                                   l ? "," : "", (int)bytes, name);
+        }
+        for (uint32_t f = 0; f < point.feature_count; f++) {
+            const char *term = skn_featurizer_term(vocabulary->featurizer,
+                                                   point.feature[f], &bytes);
+            at += (size_t)snprintf(got + at, sizeof(got) - at, "%c%.*s",
+                                   f ? ' ' : '>', (int)bytes, term);
+        }
+        at += (size_t)snprintf(got + at, sizeof(got) - at, "|");
+    }
+    got[at] = '\0';
+    return got;
+}
+
+static const char all_points[] = "sport,tennis>a ball the net over|"
+                                 "sport>ball the|"
+                                 "music>a bow string|"
+                                 "music|";
+
+Test(text_rows, are_the_same_points_from_each_format_and_from_the_cache)
+{
+    static const struct {
+        const char *text, *preprocessing;
+    } files[] = {
+        { csv, PREPROCESSING("csv", "0") },
+        { json, PREPROCESSING("json", "0") },
+        { fasttext, PREPROCESSING("fasttext", "0") },
+    };
+    for (size_t k = 0; k < 3; k++) {
+        const skn_dataset_options_t options = { .preprocessing =
+                                                    files[k].preprocessing };
+        text_write(place.file, files[k].text);
+        for (int turn = 0; turn < 2; turn++) {
+            skn_dataset_t *dataset = open_rows(place.file, &options);
+            skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+            const skn_dataset_info_t *info = skn_dataset_info(dataset);
+            cr_expect_eq(info->built, turn == 0);
+            cr_expect_eq(info->label_count, 3u);
+            cr_expect_eq(info->feature_count, 7u);
+            cr_expect_eq(info->featureless_count, 1u);
+            cr_expect_str_eq(print(dataset, vocabulary), all_points);
+            skn_vocabulary_destroy(&vocabulary);
+            skn_dataset_close(&dataset);
+        }
+    }
+}
+
+Test(text_rows, another_recipe_makes_another_cache)
+{
+    skn_dataset_options_t options = { .preprocessing =
+                                          PREPROCESSING("csv", "0") };
+    text_write(place.file, csv);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    uint64_t hash = skn_dataset_info(dataset)->content_hash;
+    skn_dataset_close(&dataset);
+    options.preprocessing = PREPROCESSING("csv", "0.5");
+    dataset = open_rows(place.file, &options);
+    cr_expect(skn_dataset_info(dataset)->built);
+    cr_expect_neq(skn_dataset_info(dataset)->content_hash, hash);
+    skn_dataset_close(&dataset);
+}
+
+/* With the vocabulary of another file: unknown words and labels are left out,
+ * and the second are counted. The file may have another format. */
+Test(text_rows, of_a_test_are_read_by_the_vocabulary_of_the_training)
+{
+    skn_dataset_options_t options = { .preprocessing =
+                                          PREPROCESSING("csv", "0") };
+    text_write(place.file, csv);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+    skn_dataset_close(&dataset);
+    text_write(place.other,
+               "{\"text\": \"THE bat and ball\", \"labels\": [\"cricket\", "
+               "\"sport\"]}\n"
+               "{\"text\": \"unknown\", \"labels\": [\"unknown\"]}\n");
+    options.vocabulary = vocabulary;
+    options.unknown_ignored = true;
+    dataset = open_rows(place.other, &options);
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    cr_expect_str_eq(print(dataset, vocabulary), "sport>ball the||");
+    cr_expect_eq(info->unknown.labels, 2u);
+    cr_expect_eq(info->unknown.points, 2u);
+    cr_expect_eq(info->unknown.bare_points, 1u);
+    skn_vocabulary_form_t form;
+    cr_expect_not(skn_dataset_vocabulary(dataset, &form));
+    skn_dataset_close(&dataset);
+    skn_vocabulary_destroy(&vocabulary);
+}
+
+Test(text_rows, of_questions_have_no_labels_and_bad_ones_are_marked)
+{
+    skn_dataset_options_t options = { .preprocessing =
+                                          PREPROCESSING("csv", "0") };
+    text_write(place.file, csv);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+    skn_dataset_close(&dataset);
+    options.vocabulary = vocabulary;
+    options.questions = true;
+    text_write(place.other, "{\"text\": \"ball\", \"labels\": \"sport\"}\n{\n"
+                            "{\"text\": \"net\"}\n");
+    dataset = open_rows(place.other, &options);
+    cr_expect_str_eq(print(dataset, vocabulary), ">ball|sport|>net|");
+    cr_expect_eq(skn_dataset_info(dataset)->unread.points, 1u);
+    cr_expect_eq(skn_dataset_info(dataset)->unread.line, 2u);
+    skn_dataset_close(&dataset);
+    text_write(place.other, "1984, a ball\nover, the net\n");
+    dataset = open_rows(place.other, &options);
+    cr_expect_str_eq(print(dataset, vocabulary), ">a ball|>the net over|");
+    skn_dataset_close(&dataset);
+    skn_vocabulary_destroy(&vocabulary);
+}
+
+static void
+expect_refusal(const char *preprocessing, const char *text, const char *why)
+{
+    const skn_dataset_options_t options = { .preprocessing = preprocessing };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    text_write(place.file, text);
+    cr_expect_neq(skn_dataset_open(place.file, &options, &dataset, &error),
+                  SKN_OK);
+    cr_expect_null(dataset);
+    cr_expect(strstr(error.text, why), "%s", error.text);
+    cr_expect_neq(access(place.cache, F_OK), 0);
+}
+
+Test(text_rows, that_cannot_be_read_are_left_out_up_to_a_share)
+{
+    static const char text[] = "text,labels\na,b\nonly one\nc,d\ne,f\n";
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0.25") };
+    expect_refusal(PREPROCESSING("csv", "0.2"), text,
+                   "f.txt:3: the row has 1 columns, the first one 2");
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    skn_error_t note = { 0 };
+    cr_expect_eq(info->point_count, 3u);
+    cr_expect_eq(info->bad.points, 1u);
+    cr_expect_eq(info->bad.line, 3u);
+    cr_expect(skn_dataset_note_bad(info, "f.txt", &note));
+    cr_expect_str_eq(note.text, "f.txt:3: first of 1 row that cannot be read "
+                                "and is left out");
+    skn_dataset_close(&dataset);
+}
+
+Test(text_rows, preprocessing_are_checked)
+{
+    expect_refusal("{}", csv, "preprocessing");
+    expect_refusal("[", csv, "preprocessing");
+    expect_refusal(PREPROCESSING("xls", "0"), csv, "preprocessing");
+    expect_refusal(PREPROCESSING("csv", "2"), csv, "preprocessing");
+    expect_refusal(PREPROCESSING("csv", "0"), "text,labels\n", "has no rows");
+    expect_refusal(PREPROCESSING("csv", "0"), "text,tags\nx,y\n",
+                   "no column is named 'labels'");
+}
+
+/* Every row is in one of the two parts, equal rows in the same, and about the
+ * share is held back. */
+Test(text_rows, a_share_is_held_back)
+{
+    FILE *file = fopen(place.file, "w");
+    cr_assert_not_null(file);
+    (void)fputs("text,labels\n", file);
+    for (int k = 0; k < 900; k++)
+        (void)fprintf(file, "row%d ,l%d\n row%d,l%d\n", k, k % 3, k, k % 3);
+    (void)fclose(file);
+    skn_dataset_options_t options = { .preprocessing =
+                                          PREPROCESSING("csv", "0"),
+                                      .part = SKN_DATASET_KEPT,
+                                      .held_back = 0.2 };
+    skn_dataset_t *kept = open_rows(place.file, &options);
+    skn_vocabulary_t *vocabulary = vocabulary_of(kept);
+    options.part = SKN_DATASET_HELD_BACK;
+    options.vocabulary = vocabulary;
+    skn_dataset_t *held = open_rows(place.file, &options);
+    uint64_t count = skn_dataset_info(held)->point_count;
+    cr_expect_eq(count + skn_dataset_info(kept)->point_count, 1800u);
+    cr_expect(count > 290 && count < 430, "%d", (int)count);
+    /* Words of rows that are held back are in none of the others. */
+    cr_expect_eq(skn_dataset_info(held)->featureless_count, count);
+    cr_expect_eq(skn_featurizer_count(vocabulary->featurizer),
+                 skn_dataset_info(kept)->point_count / 2);
+    skn_dataset_close(&kept);
+    skn_dataset_close(&held);
+    skn_vocabulary_destroy(&vocabulary);
+}
+
+Test(text_rows, a_share_of_numbered_points_is_held_back)
+{
+    FILE *file = fopen(place.file, "w");
+    cr_assert_not_null(file);
+    for (int k = 0; k < 2000; k++)
+        (void)fprintf(file, "%d %d:1\n%d %d:1\n", k % 3, k, k % 5, k);
+    (void)fclose(file);
+    skn_dataset_options_t options = { .part = SKN_DATASET_KEPT,
+                                      .held_back = 0.2 };
+    skn_dataset_t *kept = open_rows(place.file, &options);
+    options.part = SKN_DATASET_HELD_BACK;
+    skn_dataset_t *held = open_rows(place.file, &options);
+    uint64_t count = skn_dataset_info(held)->point_count;
+    cr_expect_eq(count + skn_dataset_info(kept)->point_count, 4000u);
+    cr_expect(count > 700 && count < 900, "%d", (int)count);
+    for (uint64_t k = 0; k + 1 < count; k += 2)
+        cr_expect_eq(skn_dataset_point(held, k).feature[0],
+                     skn_dataset_point(held, k + 1).feature[0]);
+    skn_dataset_close(&kept);
+    skn_dataset_close(&held);
+}

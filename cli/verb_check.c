@@ -87,7 +87,7 @@ check_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_OVERRIDE_OPTION,
+    CLI_MODEL_OPTIONS,
     { "data", 0, NULL, "read the data files, too" },
     CLI_COMMON_OPTIONS,
     { 0 },

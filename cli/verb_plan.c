@@ -29,7 +29,7 @@ plan_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_OVERRIDE_OPTION,
+    CLI_MODEL_OPTIONS,
     { "model", 0, NULL, "print the model file with every value instead" },
     CLI_DOCUMENT_OPTIONS,
     { 0 },

@@ -37,7 +37,7 @@ train_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_OVERRIDE_OPTION,
+    CLI_MODEL_OPTIONS,
     { "resume", 0, NULL, "continue the run in checkpoint.path, or in FILE" },
     CLI_REQUEUE_OPTION,
     CLI_RUN_OPTIONS,
@@ -47,12 +47,18 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_train = {
     .name = "train",
-    .help = "train the model that a file describes",
+    .help = "train a model on a data file, or as a model file says",
     .operands = "FILE",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
     .description =
+        "FILE is a model file, or a data file: rows of texts and labels\n"
+        "(fastText, CSV, TSV, JSON lines) or numbered features, for which\n"
+        "every choice is left to auto, and a tenth of whose rows is held back\n"
+        "as a test. --text and --labels name the columns of a table:\n"
+        "    skein train titles.csv --text title --labels tags\n"
+        "    skein predict runs/latest --text 'some words'\n"
         "Compiles the model file into a topology of actors and runs it: one\n"
         "line per epoch, checkpoints in checkpoint.path (default\n"
         "runs/<config>-<UTC>-<id>/). Ctrl-C, SIGTERM, SIGHUP,\n"

@@ -504,7 +504,7 @@ up_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_OVERRIDE_OPTION,
+    CLI_MODEL_OPTIONS,
     { "local-nodes", 0, "N",
       "N nodes of this machine, with keys of their own" },
     { "elastic", 0, NULL, "--local-nodes that may die, leave and come back" },

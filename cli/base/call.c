@@ -56,11 +56,26 @@ cli_value(const cli_call_t *call, const char *name)
 size_t
 cli_overrides(const cli_call_t *call, const char **overrides)
 {
+    static const struct {
+        const char *option, *key;
+    } shorts[] = {
+        { "text", "data.text_column" },
+        { "labels", "data.label_column" },
+        { "test", "data.test" },
+    };
+    static char assignments[sizeof(shorts) / sizeof(shorts[0])][SKN_TEXT_MAX];
     size_t count = 0;
-    while (count < CLI_VALUES_MAX && cli_value_at(call, "override", count)) {
-        overrides[count] = cli_value_at(call, "override", count);
-        count++;
+    for (size_t k = 0; k < sizeof(shorts) / sizeof(shorts[0]); k++) {
+        const char *value = cli_value(call, shorts[k].option);
+        if (!value)
+            continue;
+        (void)snprintf(assignments[k], SKN_TEXT_MAX, "%s=%s", shorts[k].key,
+                       value);
+        overrides[count++] = assignments[k];
     }
+    for (size_t k = 0;
+         count < CLI_VALUES_MAX && cli_value_at(call, "override", k); k++)
+        overrides[count++] = cli_value_at(call, "override", k);
     return count;
 }
 

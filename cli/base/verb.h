@@ -68,7 +68,8 @@ const char *cli_written(const cli_call_t *call, const char *name,
                         char text[CLI_WRITTEN_BYTES]);
 const char *cli_option_written(const cli_option_t *option, bool is_short,
                                char text[CLI_WRITTEN_BYTES]);
-/* Gets all values of -o; returns their number, at most CLI_VALUES_MAX. */
+/* Gets all values of -o, and before them those of options that stand for keys;
+ * returns their number, at most CLI_VALUES_MAX. */
 size_t cli_overrides(const cli_call_t *call, const char **overrides);
 
 /* Reads the number given to an option; *count is unchanged if the option is
@@ -153,6 +154,14 @@ int cli_requeue(const cli_call_t *call, int code, bool unfinished);
     {                                                                          \
         "override", 'o', "KEY=VALUE",                                          \
             "set a key, such as train.epochs=3; may be repeated"               \
+    }
+/* The same, and short forms of the keys of a data file (cli_overrides). */
+#define CLI_MODEL_OPTIONS                                                      \
+    CLI_OVERRIDE_OPTION,                                                       \
+        { "text", 0, "COLUMN", "column of texts: data.text_column" },          \
+        { "labels", 0, "COLUMN", "column of labels: data.label_column" },      \
+    {                                                                          \
+        "test", 0, "FILE", "test file, or share of the rows: data.test"        \
     }
 
 #endif

@@ -306,7 +306,7 @@ tune_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    CLI_OVERRIDE_OPTION,
+    CLI_MODEL_OPTIONS,
     { "candidates", 0, "N", "number of configs to try (16)" },
     { "rounds", 0, "R", "rounds until trials have their full length (3)" },
     { "keep", 0, "SHARE", "candidates of a round that enter the next (1/3)" },

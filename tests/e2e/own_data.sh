@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # own_data.sh - a user's own file, from rows of texts to predictions with names:
 # each format, each layout of processes, and what is wrong with files. Covers
-# topology/plan/plan_auto_texts.c, topology/model/model_preprocessing.c,
+# topology/plan/plan_auto_texts.c, topology/model/model_text.c,
+# topology/model/model_preprocessing.c,
 # topology/predict/predictor_texts.c and formats/dataset/text_reader.h.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -99,6 +100,22 @@ check_match "eval has the rows that were held back" \
     <("$skein" eval run.csv)
 check_match "and takes a file of another format" 'rows.ft: 1200 points' \
     <("$skein" eval run.csv -o data.test=rows.ft)
+
+# --- two commands -------------------------------------------------------------
+
+check "a data file in place of a model file trains" "$skein" train rows.csv \
+    --text title --labels tags -o train.epochs=2
+check "the newest run is runs/latest" "$skein" predict runs/latest --text goal
+check_match "which has held back a tenth" 'rows.csv: 1[0-9][0-9] points' \
+    <("$skein" eval runs/latest)
+check "a test file takes the place of the tenth" "$skein" train rows.ft \
+    --test rows.jsonl --text title --labels tags -o train.epochs=1 \
+    -o checkpoint.path=tested
+check_match "all rows train then" '^held_back: 0$' \
+    <("$skein" inspect tested/ --json | grep -o 'held_back: [0-9.]*')
+check_code 78 "a test file and a share exclude each other" "$skein" check \
+    rows.csv --test rows.ft -o data.held_back=0.1
+check_code 66 "there may be no newest run" "$skein" predict none/latest --text x
 
 # --- processes ----------------------------------------------------------------
 

@@ -16,6 +16,7 @@
 #include "topology/model/model_internal.h"
 #include "topology/model/model_rules.h"
 #include "topology/config/values.h"
+#include "topology/model/model_text.h"
 
 /* Keys of the largest section, with room; a table that outgrows it fails the
  * first test that reads a file. */
@@ -218,6 +219,8 @@ read_file(reader_t *reader)
         skn_reader_decoder(reader);
     keep_place(reader, root);
     /* Rules on values that were refused would report false problems. */
+    if (!reader->data_refused)
+        skn_rules_data(model, root, reader->problems);
     if (!reader->data_refused && !reader->model_refused &&
         !reader->train_refused)
         skn_rules_decoder(model, root, reader->problems);
@@ -246,11 +249,13 @@ read_share(skn_document_t *document)
     /* The document is ours to change. */
     skn_node_t *node = (skn_node_t *)(uintptr_t)skn_node_get(data, "test");
     if (!node || node->type != SKN_NODE_SCALAR || node->quoted ||
-        !node->text[0] || skn_node_get(data, "held_back"))
+        !node->text[0])
         return;
     (void)skn_text_real(node->text, &end);
-    if (!*end)
-        node->key = "held_back";
+    if (*end)
+        return;
+    skn_document_drop(document, "data.held_back");
+    node->key = "held_back";
 }
 
 skn_status_t
@@ -302,7 +307,7 @@ skn_model_read(const char *path, const char *const *overrides,
                size_t override_count, skn_model_t **model,
                struct skn_problems *problems, skn_error_t *error)
 {
-    return check_with(skn_document_load(path, problems), overrides,
+    return check_with(skn_model_document_load(path, problems), overrides,
                       override_count, model, problems, error);
 }
 

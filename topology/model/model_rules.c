@@ -337,6 +337,20 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
 }
 
 void
+skn_rules_data(const skn_model_t *model, const skn_node_t *root,
+               skn_problems_t *problems)
+{
+    const skn_model_data_t *data = &model->data;
+    const skn_node_t *node = skn_node_get(root, "data");
+    if (!node || !data->test[0] || !(data->held_back > 0))
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, "held_back"),
+                           "'test' and 'held_back' exclude each other: the "
+                           "test set is a file, or a share of 'train'");
+    (void)skn_problems_hint(problems, "set one of them");
+}
+
+void
 skn_rules_both(const skn_model_t *model, const skn_node_t *root,
                skn_problems_t *problems)
 {

@@ -17,6 +17,8 @@ void skn_rules_layers(const skn_model_t *model, const skn_node_t *layers,
 void skn_rules_train(const skn_model_t *model, const skn_node_t *root,
                      skn_problems_t *problems);
 /* Rules between layers and train. */
+void skn_rules_data(const skn_model_t *model, const skn_node_t *root,
+                    skn_problems_t *problems);
 void skn_rules_both(const skn_model_t *model, const skn_node_t *root,
                     skn_problems_t *problems);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "actors/protocol/kinds.h"
+#include "topology/model/model_text.h"
 #include "topology/run/config_internal.h"
 #include "topology/run/run_config.h"
 
@@ -73,8 +74,8 @@ read_config(skn_config_t *config, skn_error_t *error)
                                    how->override_count, &config->model,
                                    config->problems, error);
     if (!config->text)
-        config->text = skn_document_read(config->name, &config->text_bytes,
-                                         config->problems);
+        config->text =
+            skn_model_text(config->name, &config->text_bytes, config->problems);
     skn_document_t *document =
         config->text ? skn_document_parse(config->text, config->text_bytes,
                                           skn_document_file_name(config->name),

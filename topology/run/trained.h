@@ -25,8 +25,9 @@ typedef struct skn_trained_place {
  * folders of a run's nodes, or that of a run whose networks are not joined yet:
  * then the place is one of these networks, which the note reports. So it does
  * where `path` is one node's folder in that of a run that has gone on without
- * it: the place is that of the run. SKN_NO_INPUT, SKN_BAD_DATA. Closed by
- * skn_trained_place_fini, also after a failure. */
+ * it: the place is that of the run. FOLDER/latest, unless there is such a file,
+ * is the run in FOLDER that was written to last. SKN_NO_INPUT, SKN_BAD_DATA.
+ * Closed by skn_trained_place_fini, also after a failure. */
 skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
                               skn_error_t *error);
 /* The same, but a run folder is itself the place, wherever its run has gone

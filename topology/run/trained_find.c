@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/run/trained.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -266,11 +267,49 @@ find_run(const char *path, bool follows, skn_trained_place_t *place,
     return status;
 }
 
+/* FOLDER/latest, where there is no such file, is the folder of FOLDER that was
+ * written to last: the newest of runs/. False: there is none. */
+static bool
+find_latest(const char *path, char latest[SKN_TEXT_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    size_t top_bytes = slash ? (size_t)(slash - path) : 0;
+    char top[SKN_TEXT_MAX];
+    struct timespec newest = { 0 };
+    if (strcmp(slash ? slash + 1 : path, "latest") != 0)
+        return false;
+    (void)snprintf(top, sizeof(top), "%.*s", slash ? (int)top_bytes : 1,
+                   slash ? path : ".");
+    DIR *folder = opendir(top);
+    bool found = false;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char one[SKN_TEXT_MAX];
+        struct stat facts;
+        if (entry->d_name[0] == '.' ||
+            snprintf(one, sizeof(one), "%s/%s", top, entry->d_name) >=
+                (int)sizeof(one) ||
+            stat(one, &facts) != 0 || !S_ISDIR(facts.st_mode))
+            continue;
+        const struct timespec *at = &facts.st_mtim;
+        if (found &&
+            (at->tv_sec < newest.tv_sec ||
+             (at->tv_sec == newest.tv_sec && at->tv_nsec <= newest.tv_nsec)))
+            continue;
+        found = true;
+        newest = *at;
+        memcpy(latest, one, sizeof(one));
+    }
+    if (folder)
+        (void)closedir(folder);
+    return found;
+}
+
 /* `follows`: a run that has gone on elsewhere is found there. */
 static skn_status_t
 find(const char *path, bool follows, skn_trained_place_t *place,
      skn_error_t *error)
 {
+    char latest[SKN_TEXT_MAX];
     struct stat facts;
     skn_error_t own = { 0 };
     if (!error)
@@ -279,8 +318,12 @@ find(const char *path, bool follows, skn_trained_place_t *place,
     if (strlen(path) >= SKN_TEXT_MAX)
         return skn_fail(error, SKN_NO_INPUT, "%.80s...: File name too long",
                         path);
-    if (stat(path, &facts) != 0)
-        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL, "%s", path);
+    if (stat(path, &facts) != 0) {
+        int why = errno;
+        if (!find_latest(path, latest) || stat(latest, &facts) != 0)
+            return skn_fail_code(error, SKN_NO_INPUT, why, NULL, "%s", path);
+        path = latest;
+    }
     (void)snprintf(place->path, sizeof(place->path), "%s", path);
     place->one = holds(path, "manifest.json");
     if (place->one)

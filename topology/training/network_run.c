@@ -1,6 +1,7 @@
 /* network_run.c - plans and trains one network, from its config to the end of
  * its actors: the thread's part of a training.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model/model_text.h"
 #include "topology/training/network_run.h"
 
 #include <inttypes.h>
@@ -40,7 +41,7 @@ read_config(skn_training_t *training, skn_problems_t *problems,
     if (training->text || training->is_folder)
         return SKN_OK;
     training->text =
-        skn_document_read(training->name, &training->text_bytes, problems);
+        skn_model_text(training->name, &training->text_bytes, problems);
     return training->text ? SKN_OK : skn_problems_error(problems, error);
 }
 

@@ -1,5 +1,6 @@
 /* tuned.c - writes the model file that a tuning results in.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model/model_text.h"
 #include "topology/tuning/tuned.h"
 
 #include <math.h>
@@ -207,7 +208,7 @@ skn_tuned_write(const skn_tuned_file_t *tuned, skn_problems_t *problems,
         skn_model_read(tuned->file, tuned->overrides, tuned->override_count,
                        &model, problems, error);
     if (status == SKN_OK)
-        document = skn_document_load(tuned->file, problems);
+        document = skn_model_document_load(tuned->file, problems);
     if (document) {
         for (size_t k = 0; k < tuned->override_count; k++)
             (void)skn_document_set(document, tuned->overrides[k], problems);

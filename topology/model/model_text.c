@@ -1,0 +1,95 @@
+/* model_text.c - reads a model file, and makes the text of one for a data file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "topology/model/model_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/records/records.h"
+#include "formats/text/json_write.h"
+
+/* A model file has its key `skein` within so many bytes. */
+#define LOOK_BYTES 65536u
+
+static bool
+ends_with(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
+/* Whether a line of the text begins with the key, or an object of JSON has
+ * it. */
+static bool
+has_version(const char *text)
+{
+    const char *at = text;
+    while (at) {
+        if (strncmp(at, "skein:", 6) == 0 || strncmp(at, "\"skein\"", 7) == 0)
+            return true;
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    return text[0] == '{' && strstr(text, "skein");
+}
+
+/* Whether the file has rows of data: by its content, unless its name says that
+ * it is YAML. */
+static bool
+is_data(const char *path)
+{
+    struct stat facts;
+    skn_records_format_t format;
+    skn_error_t ignored;
+    char *text = calloc(LOOK_BYTES + 1, 1);
+    bool is_model = true;
+    if (text && strcmp(path, "-") != 0 && !ends_with(path, ".yaml") &&
+        !ends_with(path, ".yml") && stat(path, &facts) == 0 &&
+        S_ISREG(facts.st_mode)) {
+        FILE *file = fopen(path, "rbe");
+        if (file) {
+            text[fread(text, 1, LOOK_BYTES, file)] = '\0';
+            is_model = has_version(text);
+            (void)fclose(file);
+        }
+    }
+    free(text);
+    return !is_model &&
+           skn_records_recognise(path, NULL, &format, &ignored) == SKN_OK;
+}
+
+char *
+skn_model_text(const char *path, size_t *text_bytes, skn_problems_t *problems)
+{
+    if (!is_data(path))
+        return skn_document_read(path, text_bytes, problems);
+    skn_json_text_t text = { 0 };
+    const char *slash = strrchr(path, '/');
+    skn_json_text_add(&text, "skein: 1\ndata: { test: 0.1, train: ");
+    skn_json_text_add_string(&text, slash ? slash + 1 : path);
+    skn_json_text_add(&text, " }\nmodel: { layers: [ { name: hidden }, "
+                             "{ name: output } ] }\n");
+    if (text.failed) {
+        skn_json_text_fini(&text);
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY,
+                                "no memory for the model of %s", path);
+        return NULL;
+    }
+    *text_bytes = text.count;
+    return text.bytes;
+}
+
+skn_document_t *
+skn_model_document_load(const char *path, skn_problems_t *problems)
+{
+    size_t text_bytes = 0;
+    char *text = skn_model_text(path, &text_bytes, problems);
+    skn_document_t *document =
+        text ? skn_document_parse(text, text_bytes,
+                                  skn_document_file_name(path), problems)
+             : NULL;
+    free(text);
+    return document;
+}

@@ -148,6 +148,9 @@ check "as many as are allowed are left out" train bad.csv some \
     -o data.bad_rows=0.05
 check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
     some.txt
+cp run.csv/vocabulary run.ft/vocabulary
+check_code 65 "the vocabulary of another model" "$skein" predict run.ft --text x
+check_match "  and says so" 'is the vocabulary of another model' .check
 rm run.jsonl/vocabulary
 check_code 66 "a run without its vocabulary" "$skein" predict run.jsonl --text x
 printf 'x' | dd of=run.ft/vocabulary bs=1 seek=60 conv=notrunc status=none

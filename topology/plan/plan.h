@@ -32,7 +32,8 @@ typedef struct skn_plan_data {
     double bytes_per_token; /* of the text held back; 0: none, or not a text */
     uint64_t train_hash;    /* of the training file's content */
     uint64_t content_hash;  /* skn_data_hash of both files */
-    uint64_t mapped_bytes;  /* both files, as a reader has them in memory */
+    uint64_t vocabulary_hash; /* of rows of texts; 0: none */
+    uint64_t mapped_bytes;    /* both files, as a reader has them in memory */
     /* Notes for the user, which stop nothing. */
     skn_error_t note[SKN_PLAN_NOTES_MAX];
     uint32_t note_count;

@@ -157,7 +157,11 @@ describe_train(skn_plan_data_t *data, const skn_dataset_t *train,
 {
     const skn_dataset_info_t *info = skn_dataset_info(train);
     double points = (double)info->point_count;
+    skn_vocabulary_form_t form;
     *data = (skn_plan_data_t){
+        .vocabulary_hash = skn_dataset_vocabulary(train, &form)
+                               ? skn_vocabulary_hash(&form)
+                               : 0,
         .train_points = split->train_count,
         .validate_points = split->validate_count,
         .unlabelled = info->unlabelled_count,

@@ -74,7 +74,13 @@ check_model(const skn_join_t *join, size_t k, skn_error_t *error)
         return refuse(join, k, "loss", error);
     if (first->data.normalize != other->data.normalize)
         return refuse(join, k, "data.normalize", error);
-    return SKN_OK;
+    char one[SKN_JOIN_LINE_BYTES], two[SKN_JOIN_LINE_BYTES];
+    return strcmp(skn_join_vocabulary(
+                      skn_run_folder_config(join->part[0].place.run), one),
+                  skn_join_vocabulary(
+                      skn_run_folder_config(join->part[k].place.run), two)) == 0
+               ? SKN_OK
+               : refuse(join, k, "their words or the names of labels", error);
 }
 
 static skn_status_t

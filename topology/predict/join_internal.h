@@ -35,6 +35,11 @@ typedef struct skn_join {
     skn_join_extra_t extra;
 } skn_join_t;
 
+/* Writes the line of a part's config that identifies the vocabulary of texts,
+ * "" if it has none. Returns `line`. */
+#define SKN_JOIN_LINE_BYTES 64u
+const char *skn_join_vocabulary(const char *config,
+                                char line[SKN_JOIN_LINE_BYTES]);
 /* The config of the first network, adapted to the joint one; the caller frees
  * it. NULL: SKN_NO_MEMORY, or it is no config. */
 char *skn_join_config(const skn_join_t *join, skn_error_t *error);

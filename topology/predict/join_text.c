@@ -6,6 +6,7 @@
 
 #include "actors/course/progress.h"
 #include "topology/predict/join_internal.h"
+#include "topology/run/resume.h"
 #include "topology/run/run_config.h"
 
 /* --- the config ---------------------------------------------------------- */
@@ -37,11 +38,22 @@ set_layers(const skn_join_t *join, skn_document_t *document,
     }
 }
 
+const char *
+skn_join_vocabulary(const char *config, char line[SKN_JOIN_LINE_BYTES])
+{
+    const char *at = strstr(config, SKN_RESUME_VOCABULARY);
+    line[0] = '\0';
+    if (at)
+        (void)snprintf(line, SKN_JOIN_LINE_BYTES, "%.*s\n",
+                       (int)strcspn(at, "\n"), at);
+    return line;
+}
+
 char *
 skn_join_config(const skn_join_t *join, skn_error_t *error)
 {
     const char *config = skn_run_folder_config(join->part[0].place.run);
-    char *bytes = NULL;
+    char *bytes = NULL, line[SKN_JOIN_LINE_BYTES];
     size_t byte_count = 0;
     skn_problems_t *problems = skn_problems_new(error);
     skn_json_text_t path = { 0 }, ranker = { 0 };
@@ -63,6 +75,7 @@ skn_join_config(const skn_join_t *join, skn_error_t *error)
     if (file) {
         status = skn_document_write(skn_document_root(document), file,
                                     "writing the topology", error);
+        (void)fputs(skn_join_vocabulary(config, line), file);
         if (fclose(file) != 0 || status != SKN_OK) {
             free(bytes);
             bytes = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "topology/run/model_run.h"
+#include "topology/run/resume.h"
 #include "topology/predict/points_clean.h"
 #include "topology/predict/predictor_internal.h"
 
@@ -66,13 +67,17 @@ load_vocabulary(skn_predictor_t *predictor, skn_error_t *error)
     if (!predictor->vocabulary)
         return error->status;
     const skn_network_t *network = &predictor->network;
-    if (skn_featurizer_count(predictor->vocabulary->featurizer) <=
+    if (skn_resume_is_same(skn_run_folder_config(place->run),
+                           SKN_RESUME_VOCABULARY,
+                           predictor->vocabulary->hash) &&
+        skn_featurizer_count(predictor->vocabulary->featurizer) <=
             network->feature_count &&
         predictor->vocabulary->names.count <=
             network->units[network->layer_count - 1])
         return SKN_OK;
-    return skn_fail(error, SKN_BAD_DATA,
-                    "%.300s: is not the vocabulary of this model", path);
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%.300s: is the vocabulary of another model", path);
+    return skn_fail_hint(error, SKN_BAD_DATA, "put that of this run back");
 }
 
 static void

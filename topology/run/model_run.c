@@ -289,6 +289,9 @@ model_text(const skn_model_run_t *run, skn_error_t *error)
         (void)fprintf(
             file, SKN_RESUME_TOKENIZER "%016" PRIx64 "\n",
             skn_tokenizer_hash(skn_tokens_tokenizer(run->texts.train)));
+    if (file && run->plan.data.vocabulary_hash)
+        (void)fprintf(file, SKN_RESUME_VOCABULARY "%016" PRIx64 "\n",
+                      run->plan.data.vocabulary_hash);
     if (file && fclose(file) != 0 && status == SKN_OK)
         status = skn_fail(error, SKN_NO_MEMORY, "no memory for the config");
     if (status == SKN_OK)

@@ -74,10 +74,12 @@ skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
  * several networks or a ranker are requested: SKN_BAD_CONFIG. */
 skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,
                                skn_error_t *error);
-/* Lines of a stored config that identify the content of its training file, and
- * a decoder's tokenizer: comments for every reader but skn_resume_is_same. */
+/* Lines of a stored config that identify the content of its training file, a
+ * decoder's tokenizer, and the vocabulary of texts: comments for every reader
+ * but skn_resume_is_same. */
 #define SKN_RESUME_DATA "# xxh3 of data.train: "
 #define SKN_RESUME_TOKENIZER "# xxh3 of the tokenizer: "
+#define SKN_RESUME_VOCABULARY "# xxh3 of the vocabulary: "
 /* Whether `hash` is the one in that line of `config`; true if it has no such
  * line, as the runs of older versions. */
 bool skn_resume_is_same(const char *config, const char *line, uint64_t hash);

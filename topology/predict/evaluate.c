@@ -21,7 +21,7 @@
 #define PROPENSITY_A 0.55
 #define PROPENSITY_B 1.5
 
-#define EVALUATION_BYTES_MIN sizeof(skn_evaluation_t)
+#define EVALUATION_BYTES_MIN offsetof(skn_evaluation_t, calibration_error)
 #define EVALUATION_OPTIONS_MIN sizeof(skn_evaluation_options_t)
 
 /* Fills inverse[labels]; false and all 1 if the training file is not available.
@@ -63,6 +63,49 @@ typedef struct answer_rows {
     float score[SKN_NETWORK_POINTS_MAX * SKN_RANKING_CUT];
 } answer_rows_t;
 
+/* --- calibration ---------------------------------------------------------- */
+
+#define CALIBRATION_BINS 15u
+
+/* Points by the probability of their best label. */
+typedef struct calibration {
+    double probability[CALIBRATION_BINS], hits[CALIBRATION_BINS]; /* sums */
+    uint64_t points;
+} calibration_t;
+
+static bool
+has_label(const skn_dataset_point_t *point, uint32_t label)
+{
+    for (uint32_t l = 0; l < point->label_count; l++)
+        if (point->label[l] == label)
+            return true;
+    return false;
+}
+
+static void
+add_calibration(calibration_t *calibration, const skn_dataset_point_t *point,
+                uint32_t label, float score)
+{
+    double probability = isfinite(score) ? (double)score : 0;
+    uint32_t bin = (uint32_t)(probability * CALIBRATION_BINS);
+    if (bin >= CALIBRATION_BINS)
+        bin = CALIBRATION_BINS - 1;
+    calibration->probability[bin] += probability;
+    calibration->hits[bin] += has_label(point, label);
+    calibration->points++;
+}
+
+static double
+calibration_error(const calibration_t *calibration)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < CALIBRATION_BINS; k++)
+        sum += fabs(calibration->probability[k] - calibration->hits[k]);
+    return calibration->points ? sum / (double)calibration->points : 0;
+}
+
+/* --- the pass ------------------------------------------------------------- */
+
 /* A point that overflows has no predicted labels, and so counts as wrong. */
 static void
 note_overflow(const answer_rows_t *rows, size_t i, skn_evaluation_t *evaluation)
@@ -93,6 +136,7 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
      const float *inverse, answer_rows_t *rows, skn_ranking_sums_t *sums,
      skn_evaluation_t *evaluation, skn_error_t *error)
 {
+    calibration_t calibration = { 0 };
     uint64_t total = skn_dataset_info(dataset)->point_count;
     skn_status_t status = SKN_OK;
     for (uint64_t first = 0; first < total && status == SKN_OK;
@@ -112,9 +156,13 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         for (size_t i = 0; i < count && status == SKN_OK; i++) {
             skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
             add_point(sums, inverse, rows, i, &point);
+            add_calibration(&calibration, &point,
+                            rows->label[i * SKN_RANKING_CUT],
+                            rows->score[i * SKN_RANKING_CUT]);
             note_overflow(rows, i, evaluation);
         }
     }
+    evaluation->calibration_error = calibration_error(&calibration);
     return status;
 }
 

@@ -56,7 +56,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_kind_t, 160)                                                         \
     S(skn_start_options_t, 136)                                                \
     S(skn_evaluation_options_t, 16)                                            \
-    S(skn_evaluation_t, 7320)                                                  \
+    S(skn_evaluation_t, 7328)                                                  \
     S(skn_join_options_t, 12)                                                  \
     S(skn_joined_t, 120)                                                       \
     S(skn_point_reader_options_t, 16)                                          \

@@ -25,12 +25,15 @@ write_points(const trained_fixture_t *fixture, const char *name,
     (void)fclose(file);
 }
 
-/* The share of points whose label is the best one. */
+/* The share of points whose label is the best one; *error is the calibration
+ * error of the best ones. */
 static double
-count_hits(const trained_fixture_t *fixture)
+count_hits(const trained_fixture_t *fixture, double *error)
 {
-    static double probability[TRAINED_LABELS];
+    static double probability[TRAINED_LABELS], gap[16];
     double hits = 0;
+    *error = 0;
+    memset(gap, 0, sizeof(gap));
     for (uint32_t i = 0; i < POINTS; i++) {
         uint32_t feature = i % TRAINED_FEATURES, best = 0;
         float one = 1;
@@ -38,8 +41,12 @@ count_hits(const trained_fixture_t *fixture)
         for (uint32_t u = 1; u < TRAINED_LABELS; u++)
             if (probability[u] > probability[best])
                 best = u;
-        hits += best == i * 5 % TRAINED_LABELS;
+        double hit = best == i * 5 % TRAINED_LABELS;
+        hits += hit;
+        gap[(int)(probability[best] * 15)] += probability[best] - hit;
     }
+    for (int k = 0; k < 16; k++)
+        *error += fabs(gap[k]) / POINTS;
     return hits / POINTS;
 }
 
@@ -58,8 +65,12 @@ Test(evaluate, precision_is_the_share_of_hits)
     cr_expect_eq(found.points, POINTS);
     cr_expect_eq(found.unlabelled, 0);
     cr_expect_eq(found.warning_count, 0u);
-    cr_expect(fabs(found.scores.p1 - count_hits(&fixture)) < 1e-9, "%g, %g",
-              found.scores.p1, count_hits(&fixture));
+    double calibration, hits = count_hits(&fixture, &calibration);
+    cr_expect(fabs(found.scores.p1 - hits) < 1e-9, "%g, %g", found.scores.p1,
+              hits);
+    cr_expect(calibration > 0.01 &&
+                  fabs(found.calibration_error - calibration) < 1e-6,
+              "%g, %g", found.calibration_error, calibration);
     cr_expect_geq(found.scores.psp1, 0);
     skn_predictor_close(&predictor);
     trained_remove(&fixture);

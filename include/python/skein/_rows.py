@@ -49,7 +49,7 @@ def kind_of(rows: Any) -> str:
             return "dicts"
         raise TypeError(f"a row cannot be a {type(row).__name__}: it is a "
                         "text, a row of a sparse matrix, or {feature: value}")
-    return "texts"
+    return "dicts"  # no row: every model has an answer to it
 
 
 def encoded(text: Any, row: int) -> bytes:

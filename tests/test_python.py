@@ -174,7 +174,8 @@ class Models(Case):
                          self.points.predict([{}]))
 
     def test_arrays_have_an_answer_in_each_row(self):
-        labels, scores = self.model.predict_arrays(self.texts[:4], k=5)
+        labels, scores = self.model.predict_arrays(self.texts[:4],
+                                                   k=numpy.int64(5))
         self.assertEqual((labels.shape, labels.dtype, scores.dtype),
                          ((4, 5), numpy.int64, numpy.float32))
         self.assertEqual(labels[:, 3:].tolist(), [[-1, -1]] * 4)
@@ -202,7 +203,8 @@ class Models(Case):
                          (3, True, True))
         self.assertIn("epochs: 4", info.config)
         self.assertEqual(sorted(self.model.labels), sorted(TOPICS))
-        self.assertEqual(self.model.label(0), self.model.labels[0])
+        self.assertEqual(self.model.label(numpy.int64(0)),
+                         self.model.labels[0])
         self.assertEqual((self.points.labels, self.points.label(9)),
                          ([0, 1, 2], 9))
 
@@ -241,6 +243,18 @@ class Models(Case):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [want] * 12)
+
+    def test_a_child_leaves_the_files_of_its_parent(self):
+        model = pickle.loads(pickle.dumps(self.model))
+        want = model.predict(self.texts)
+        child = os.fork()
+        if child == 0:
+            same = model.predict(self.texts) == want
+            model.close()
+            os._exit(0 if same else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertTrue(os.path.exists(model.info.path))
+        self.assertEqual(model.predict(self.texts), want)
 
     def test_an_exception_of_progress_saves_the_run(self):
         path = self.path("stopped.jsonl")
@@ -345,6 +359,12 @@ class Failures(Case):
         self.assertRegex(done.stderr.splitlines()[-1],
                          "^ImportError: cannot load libskein: /none/libskein."
                          "so.0: .*; install Skein, or set SKEIN_LIBRARY to ")
+
+    def test_an_older_library_is_one_line(self):
+        done = python("import skein", PYTHONPATH=str(PACKAGE),
+                      SKEIN_LIBRARY=str(BUILD / "libskein-core.so.0"))
+        self.assertRegex(done.stderr.splitlines()[-1],
+                         "^ImportError: libskein has no function skn_training")
 
     def test_scipy_and_scikit_learn_are_optional(self):
         done = python("""

@@ -152,7 +152,11 @@ def _declare(library: ctypes.CDLL) -> None:
         "skn_predictor_slot_acquire": (handle, [POINTER(Slot), error]),
     }
     for name, (result, parameters) in table.items():
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise ImportError(f"libskein has no function {name}: it is older "
+                              "than the package skein; install the same "
+                              "version of both")
         function.restype = result
         function.argtypes = parameters
 

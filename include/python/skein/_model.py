@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import contextlib
 import ctypes
+import operator
 import os
 import shutil
 import tempfile
@@ -57,7 +58,7 @@ class Model:
         call("skn_predictor_slot_store", ctypes.byref(slot),
              ctypes.byref(predictor))
         self._slot = slot
-        self._close = weakref.finalize(self, _free, slot, owned)
+        self._close = weakref.finalize(self, _free, slot, owned, os.getpid())
         with self._predictor() as opened:
             self.info = _info(opened)
 
@@ -87,7 +88,7 @@ class Model:
     def label(self, number: int) -> Union[str, int]:
         """The name of label `number`, or the number if it has no name."""
         with self._predictor() as predictor:
-            return _name(predictor, number)
+            return _name(predictor, operator.index(number))
 
     @property
     def labels(self) -> List[Union[str, int]]:
@@ -136,6 +137,7 @@ class Model:
                 count, csr.offset.ctypes.data, csr.feature.ctypes.data,
                 csr.value.ctypes.data)),)
             function = "skn_predictor_best"
+        k = operator.index(k)
         if not 1 <= k <= LABELS_MAX:
             raise ValueError(f"k is {k}; it is from 1 to {LABELS_MAX}")
         labels = numpy.empty((count, k), numpy.uint32)
@@ -188,10 +190,10 @@ class Model:
             lib.skn_predictor_close(ctypes.byref(held))
 
 
-def _free(slot: Slot, owned: Optional[str]) -> None:
+def _free(slot: Slot, owned: Optional[str], process: int) -> None:
     lib.skn_predictor_slot_store(ctypes.byref(slot),
                                  ctypes.byref(ctypes.c_void_p()), None)
-    if owned:
+    if owned and process == os.getpid():  # not in a child that fork() made
         shutil.rmtree(owned, ignore_errors=True)
 
 

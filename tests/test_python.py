@@ -219,6 +219,17 @@ class Models(Case):
         with self.assertRaises(OSError):
             self.model.save(self.path("copy"))
 
+    def test_the_best_of_a_validated_run_is_what_is_copied(self):
+        with skein.train((self.texts, self.labels), train__epochs=4,
+                         train__validate=.2) as model:
+            self.assertTrue(model.info.path.endswith("/best"))
+            model.save(self.path("best"))
+            copy = skein.Model.load(self.path("best"))
+            self.assertEqual(copy.info.batch, model.info.batch)
+            self.assertEqual(copy.predict(self.texts),
+                             model.predict(self.texts))
+            self.assertRegex(copy.info.path, "best/batch-[0-9]*$")
+
     def test_a_closed_model_answers_with_an_error(self):
         with pickle.loads(pickle.dumps(self.model)) as model:
             folder = pathlib.Path(model.info.path).parent

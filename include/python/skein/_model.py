@@ -160,8 +160,8 @@ class Model:
     def _files(self) -> Dict[str, bytes]:
         """The files of the run folder, with this model's checkpoint alone."""
         with self._predictor():  # a closed model has none
-            checkpoint = self.info.path
-        folder, name = os.path.split(os.path.abspath(checkpoint))
+            checkpoint = os.path.realpath(self.info.path)  # `best` is a link
+        folder, name = os.path.split(checkpoint)
         files = [entry.name for entry in os.scandir(folder)
                  if entry.is_file() and entry.name != "lock"]
         files += [os.path.join(name, entry.name)

@@ -66,7 +66,8 @@ print_json(const predict_t *predict, const uint32_t *label, const float *score,
         (void)printf("%s%u", r ? "," : "", label[r]);
     (void)fputs("],\"scores\":[", stdout);
     for (uint32_t r = 0; r < count; r++)
-        (void)skn_text_print(stdout, "%s%.6g", r ? "," : "", (double)score[r]);
+        /* Nine digits identify a float. */
+        (void)skn_text_print(stdout, "%s%.9g", r ? "," : "", (double)score[r]);
     if (has_names(predict)) {
         (void)fputs("],\"names\":[", stdout);
         for (uint32_t r = 0; r < count; r++) {

@@ -182,6 +182,7 @@ Test(evaluate, overrides_choose_the_files)
     write_points(&fixture, "a # b.txt", "");
     (void)snprintf(test, sizeof(test), "data.test=%s/a # b.txt",
                    fixture.folder);
+    double calibration;
     (void)snprintf(train, sizeof(train), "data.train=%s/a # b.txt",
                    fixture.folder);
     cr_assert_eq(ask(&fixture, overrides, 1, &found, &error), SKN_OK, "%s",
@@ -189,7 +190,8 @@ Test(evaluate, overrides_choose_the_files)
     cr_expect_eq(found.struct_bytes, sizeof(found));
     cr_expect_str_eq(found.test, test + strlen("data.test="));
     cr_expect(found.points == POINTS && found.scores.psp1 < 0);
-    cr_expect(fabs(found.scores.p1 - count_hits(&fixture)) < 1e-9);
+    cr_expect(fabs(found.scores.p1 - count_hits(&fixture, &calibration)) <
+              1e-9);
     cr_expect_geq(found.seconds, 0);
     cr_assert_eq(ask(&fixture, overrides, 2, &found, &error), SKN_OK, "%s",
                  error.text);

@@ -1,0 +1,230 @@
+"""skein.Model: a trained model, which ranks the labels of rows.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import contextlib
+import ctypes
+import operator
+import os
+import shutil
+import tempfile
+import weakref
+from typing import (Any, Callable, Dict, Iterator, List, NamedTuple, Optional,
+                    Tuple, Union)
+
+import numpy
+
+from . import _rows
+from ._library import (NO_LABEL, Error, Points, PredictorInfo, Slot, Status,
+                       call, lib)
+
+# The most labels that can be requested for a row (skein/predictor.h).
+LABELS_MAX = 128
+
+
+class Info(NamedTuple):
+    """What a model is (skn_predictor_info_t of skein/predictor.h)."""
+    path: str             # of the checkpoint
+    run_id: str           # 32 hex digits
+    warning: str          # "", or what is wrong with the run
+    config: str           # the model file with every value, YAML
+    batch: int            # trained batches
+    feature_count: int
+    label_count: int
+    layer_count: int
+    parameter_count: int
+    softmax: bool         # the scores of all labels sum to 1
+    normalizes: bool      # the values of a point are scaled to length 1
+    ranker_weights: int   # 0: there is no ranker
+    label_name_count: int  # 0: labels have no names
+    texts: bool           # it was trained on rows of texts
+
+
+class Model:
+    """A trained model. `Model.load` opens one, `skein.train` makes one.
+
+    It does not change, and any number of threads may use it at once. The
+    memory is freed by `close`, at the end of a `with`, or with the last
+    reference; calls that run then come to their end first. It can be pickled:
+    the pickle has the files of the model, which are unpacked into a temporary
+    folder of the copy.
+    """
+
+    def __init__(self, path: str, owned: Optional[str] = None) -> None:
+        """`owned` is a folder that is removed when the model is closed."""
+        slot = Slot()
+        predictor = ctypes.c_void_p(call("skn_predictor_open",
+                                         os.fsencode(path)))
+        call("skn_predictor_slot_store", ctypes.byref(slot),
+             ctypes.byref(predictor))
+        self._slot = slot
+        self._close = weakref.finalize(self, _free, slot, owned, os.getpid())
+        with self._predictor() as opened:
+            self.info = _info(opened)
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"]) -> "Model":
+        """Opens a run folder (its best checkpoint, else its newest) or one
+        checkpoint in it. Raises Error."""
+        return cls(os.fspath(path))
+
+    def close(self) -> None:
+        """Frees the model; a temporary folder of its own is removed. Later
+        calls raise Error. May be called again."""
+        self._close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (f"<skein.Model of {self.info.label_count} labels, "
+                f"{self.info.path}>")
+
+    # --- labels -----------------------------------------------------------
+
+    def label(self, number: int) -> Union[str, int]:
+        """The name of label `number`, or the number if it has no name."""
+        with self._predictor() as predictor:
+            return _name(predictor, operator.index(number))
+
+    @property
+    def labels(self) -> List[Union[str, int]]:
+        """What `predict` calls label 0, 1, ...: names, or numbers where there
+        are none. A new list."""
+        with self._predictor() as predictor:
+            return [_name(predictor, number)
+                    for number in range(self.info.label_count)]
+
+    # --- predictions ------------------------------------------------------
+
+    def predict(self, rows: Any, k: int = 5, threshold: float = 0.0
+                ) -> List[List[Tuple[Union[str, int], float]]]:
+        """The best labels of each row, best first: lists of (name or number,
+        probability), at most `k`, none below `threshold`.
+
+        rows: a list of str, if the model was trained on texts; a matrix of
+        scipy.sparse or an array [points, features]; or a list of {feature:
+        value}. Features and words that the model does not have are left out.
+        Raises Error for values that are not finite, and TypeError for rows of
+        other kinds.
+        """
+        labels, scores = self.predict_arrays(rows, k)
+        with self._predictor() as predictor:
+            names = {number: _name(predictor, number)
+                     for number in numpy.unique(labels).tolist()}
+        return [[(names[label], score) for label, score in zip(*answer)
+                 if label >= 0 and score >= threshold]
+                for answer in zip(labels.tolist(), scores.tolist())]
+
+    def predict_arrays(self, rows: Any, k: int = 5
+                       ) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """As `predict`, as two new arrays: labels [rows, k], int64, and scores
+        [rows, k], float32. If the model has fewer than k labels, the rest are
+        -1 and 0. k is from 1 to 128."""
+        if _rows.kind_of(rows) == "texts":
+            texts = _rows.encoded_texts(rows)
+            count = len(texts)
+            arguments = ((ctypes.c_char_p * count)(*texts),
+                         (ctypes.c_size_t * count)(*map(len, texts)), count)
+            function = "skn_predictor_best_texts"
+        else:
+            csr = _rows.csr_of(rows)
+            count = len(csr.offset) - 1
+            arguments = (ctypes.byref(Points(
+                count, csr.offset.ctypes.data, csr.feature.ctypes.data,
+                csr.value.ctypes.data)),)
+            function = "skn_predictor_best"
+        k = operator.index(k)
+        if not 1 <= k <= LABELS_MAX:
+            raise ValueError(f"k is {k}; it is from 1 to {LABELS_MAX}")
+        labels = numpy.empty((count, k), numpy.uint32)
+        scores = numpy.empty((count, k), numpy.float32)
+        with self._predictor() as predictor:
+            call(function, predictor, *arguments, k, labels.ctypes.data_as(
+                ctypes.POINTER(ctypes.c_uint32)), scores.ctypes.data_as(
+                ctypes.POINTER(ctypes.c_float)))
+        numbers = labels.astype(numpy.int64)
+        numbers[labels == NO_LABEL] = -1
+        return numbers, scores
+
+    # --- files ------------------------------------------------------------
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the model into the folder `path`, which must not exist yet,
+        as a run folder with one checkpoint. Raises OSError."""
+        _write_files(os.fspath(path), self._files())
+
+    def _files(self) -> Dict[str, bytes]:
+        """The files of the run folder, with this model's checkpoint alone."""
+        with self._predictor():  # a closed model has none
+            checkpoint = os.path.realpath(self.info.path)  # `best` is a link
+        folder, name = os.path.split(checkpoint)
+        files = [entry.name for entry in os.scandir(folder)
+                 if entry.is_file() and entry.name != "lock"]
+        files += [os.path.join(name, entry.name)
+                  for entry in os.scandir(checkpoint) if entry.is_file()]
+        contents = {}
+        for file_name in files:
+            with open(os.path.join(folder, file_name), "rb") as file:
+                contents[file_name] = file.read()
+        return contents
+
+    def __reduce__(self) -> Tuple[Callable, Tuple[Dict[str, bytes]]]:
+        return _unpack, (self._files(),)
+
+    # --- the predictor ----------------------------------------------------
+
+    @contextlib.contextmanager
+    def _predictor(self) -> Iterator[ctypes.c_void_p]:
+        """The predictor, which nobody frees meanwhile."""
+        if not self._close.alive:
+            raise Error(Status.UNAVAILABLE, "the model is closed")
+        held = ctypes.c_void_p(call("skn_predictor_slot_acquire",
+                                    ctypes.byref(self._slot)))
+        try:
+            yield held
+        finally:
+            lib.skn_predictor_close(ctypes.byref(held))
+
+
+def _free(slot: Slot, owned: Optional[str], process: int) -> None:
+    lib.skn_predictor_slot_store(ctypes.byref(slot),
+                                 ctypes.byref(ctypes.c_void_p()), None)
+    if owned and process == os.getpid():  # not in a child that fork() made
+        shutil.rmtree(owned, ignore_errors=True)
+
+
+def _info(predictor: ctypes.c_void_p) -> Info:
+    struct: PredictorInfo = lib.skn_predictor_info(predictor).contents
+    values = (getattr(struct, name) for name in Info._fields)
+    return Info(*(value.decode("utf-8", "replace")
+                  if isinstance(value, bytes) else value for value in values))
+
+
+def _name(predictor: ctypes.c_void_p, number: int) -> Union[str, int]:
+    name = lib.skn_predictor_label(predictor, number) if number >= 0 else b""
+    return name.decode("utf-8", "replace") if name else number
+
+
+def _write_files(folder: str, files: Dict[str, bytes]) -> None:
+    os.makedirs(folder)
+    for name, content in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+
+def _unpack(files: Dict[str, bytes]) -> Model:
+    """The model that was pickled, from a temporary folder that it owns."""
+    owned = tempfile.mkdtemp(prefix="skein-run-")
+    try:
+        path = os.path.join(owned, "run")
+        _write_files(path, files)
+        return Model(path, owned)
+    except BaseException:
+        shutil.rmtree(owned, ignore_errors=True)
+        raise

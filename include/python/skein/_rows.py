@@ -1,0 +1,161 @@
+"""Rows of users as what libskein reads: arrays for predictions, files for
+training.
+
+Rows are a list of texts, a matrix of scipy.sparse or an array of numbers with
+a row for each point, or a list of {feature: value}.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import collections.abc
+import json
+import os
+from typing import Any, Iterable, List, NamedTuple, Sequence
+
+import numpy
+
+# The greatest number of a feature or label in a file or an array.
+NUMBER_MAX = 2**31 - 1
+
+
+class Csr(NamedTuple):
+    """Points as skn_points_t has them: offset [points + 1], feature and value
+    [offset[-1]]."""
+    offset: numpy.ndarray   # uint64
+    feature: numpy.ndarray  # uint32
+    value: numpy.ndarray    # float32
+    feature_count: int      # 0: not known
+
+
+def is_matrix(rows: Any) -> bool:
+    """Whether `rows` is a matrix of scipy.sparse, or a table of numbers."""
+    return hasattr(rows, "tocsr") or getattr(rows, "ndim", 1) == 2
+
+
+def kind_of(rows: Any) -> str:
+    """"texts", "matrix" or "dicts". TypeError for everything else."""
+    if isinstance(rows, (str, bytes)):
+        raise TypeError("rows are a list of texts, not one text")
+    if is_matrix(rows):
+        return "matrix"
+    if not isinstance(rows, collections.abc.Iterable) or \
+            isinstance(rows, collections.abc.Iterator):
+        raise TypeError(f"rows cannot be a {type(rows).__name__}: they are a "
+                        "list of texts, a sparse matrix, or a list of "
+                        "{feature: value}")
+    for row in rows:
+        if isinstance(row, str):
+            return "texts"
+        if isinstance(row, collections.abc.Mapping):
+            return "dicts"
+        raise TypeError(f"a row cannot be a {type(row).__name__}: it is a "
+                        "text, a row of a sparse matrix, or {feature: value}")
+    return "dicts"  # no row: every model has an answer to it
+
+
+def encoded(text: Any, row: int) -> bytes:
+    """A text as UTF-8. A lone surrogate becomes "?", as it separates words."""
+    if not isinstance(text, str):
+        raise TypeError(f"row {row} is a {type(text).__name__}, and the rows "
+                        "before it are texts")
+    return text.encode("utf-8", "replace")
+
+
+def encoded_texts(rows: Iterable[str]) -> List[bytes]:
+    """The texts as UTF-8, for training and for predictions alike."""
+    return [encoded(text, row) for row, text in enumerate(rows)]
+
+
+def _checked(csr: Csr) -> Csr:
+    if csr.feature.size and (csr.feature.min() < 0
+                             or csr.feature.max() > NUMBER_MAX):
+        raise ValueError(f"features are numbers from 0 to {NUMBER_MAX}")
+    return Csr(numpy.ascontiguousarray(csr.offset, numpy.uint64),
+               numpy.ascontiguousarray(csr.feature, numpy.uint32),
+               numpy.ascontiguousarray(csr.value, numpy.float32),
+               csr.feature_count)
+
+
+def csr_of(rows: Any) -> Csr:
+    """A matrix or a list of {feature: value} as CSR. Copies what it has to
+    convert."""
+    if kind_of(rows) != "matrix":
+        offset, features, values = [0], [], []
+        for row in rows:
+            features.extend(row.keys())
+            values.extend(row.values())
+            offset.append(len(features))
+        return _checked(Csr(numpy.array(offset), numpy.array(features, "i8"),
+                            numpy.array(values, "f4"), 0))
+    if not hasattr(rows, "tocsr"):
+        rows = numpy.asarray(rows, numpy.float32)
+        place, feature = numpy.nonzero(rows)
+        offset = numpy.zeros(len(rows) + 1, numpy.uint64)
+        numpy.cumsum(numpy.bincount(place, minlength=len(rows)),
+                     out=offset[1:])
+        return _checked(Csr(offset, feature, rows[place, feature],
+                            rows.shape[1]))
+    matrix = rows.tocsr()
+    return _checked(Csr(matrix.indptr, matrix.indices, matrix.data,
+                        matrix.shape[1]))
+
+
+def label_rows(labels: Any) -> List[List[Any]]:
+    """The labels of each point: lists as they are, or the columns that are not
+    0 of an indicator matrix."""
+    if not is_matrix(labels):
+        for row, names in enumerate(labels):
+            if isinstance(names, str) or \
+                    not isinstance(names, collections.abc.Iterable):
+                raise TypeError(f"labels of row {row}: a list is expected, "
+                                f"found {names!r}")
+        return [list(names) for names in labels]
+    csr = csr_of(labels)
+    return [csr.feature[begin:end][csr.value[begin:end] != 0].tolist()
+            for begin, end in zip(csr.offset[:-1].tolist(),
+                                  csr.offset[1:].tolist())]
+
+
+def _check_counts(points: int, labels: Sequence) -> None:
+    if points != len(labels):
+        raise ValueError(f"{points} rows have {len(labels)} lists of labels")
+    if points == 0:
+        raise ValueError("there are no rows to train on")
+
+
+def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
+    """Writes rows of texts as JSON lines; returns the path of the file."""
+    texts, labels = encoded_texts(texts), label_rows(labels)
+    _check_counts(len(texts), labels)
+    path = os.path.join(folder, "rows.jsonl")
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        for text, names in zip(texts, labels):
+            # JSON readers refuse a NUL, which separates words as a blank does.
+            row = {"text": text.decode("utf-8").replace("\0", " "),
+                   "labels": [str(name).replace("\0", " ") for name in names]}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return path
+
+
+def write_points(folder: str, rows: Any, labels: Any,
+                 label_count: int = 0) -> str:
+    """Writes numbered features and labels as an XMC file, whose first line has
+    the counts; returns its path."""
+    csr = csr_of(rows)
+    numbers = [sorted({int(label) for label in row})
+               for row in label_rows(labels)]
+    _check_counts(len(csr.offset) - 1, numbers)
+    if any(row and not 0 <= row[0] <= row[-1] <= NUMBER_MAX
+           for row in numbers):
+        raise ValueError(f"labels are numbers from 0 to {NUMBER_MAX}")
+    label_count = max(label_count, *(row[-1] + 1 for row in numbers if row), 0)
+    features = max(csr.feature_count, int(csr.feature.max(initial=0)) + 1)
+    path = os.path.join(folder, "points.txt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"{len(numbers)} {features} {label_count}\n")
+        for row, begin, end in zip(numbers, csr.offset[:-1].tolist(),
+                                   csr.offset[1:].tolist()):
+            pairs = sorted(zip(csr.feature[begin:end].tolist(),
+                               csr.value[begin:end].tolist()))
+            file.write(",".join(map(str, row)) + " " + " ".join(
+                f"{feature}:{value:.9g}" for feature, value in pairs) + "\n")
+    return path

@@ -1,5 +1,5 @@
-/* predict.c - answers each line of standard input with its best label, or with
- * the label's name, from a file or from the model.
+/* predict.c - answers each row of standard input, points or texts, with its
+ * best label, or with the label's name, from a file or from the model.
  * cc predict.c $(pkg-config --cflags --libs skein) -o predict
  * ./predict RUN [NAMES]
  * SPDX-License-Identifier: Apache-2.0 */
@@ -31,17 +31,12 @@ int
 main(int count, char **words)
 {
     skn_error_t error = SKN_ZERO;
-    skn_point_reader_options_t options = SKN_ZERO;
     skn_point_reader_t *reader = NULL;
     const skn_read_t *read = NULL;
     skn_names_t *names = count > 2 ? skn_names_open(words[2], &error) : NULL;
     skn_predictor_t *predictor = skn_predictor_open(words[1], &error);
-    if (predictor) {
-        options.struct_bytes = sizeof(options);
-        options.feature_count = skn_predictor_info(predictor)->feature_count;
-        options.label_count = skn_predictor_info(predictor)->label_count;
-        reader = skn_point_reader_open("-", &options, &error);
-    }
+    if (predictor)
+        reader = skn_predictor_read(predictor, "-", &error);
     while (reader && (read = skn_point_reader_next(reader, &error)) &&
            read->kind != SKN_READ_END)
         answer(predictor, read, names);

@@ -39,6 +39,13 @@ check "and one with names" "$skein" train tiny.yaml -o train.epochs=1 \
     -o data.labels=examples/names -o checkpoint.path=named
 tail -n +2 test.txt | cut -d ' ' -f 2- >requests
 "$skein" predict run requests --top 1 >best
+for k in {1..40}; do
+    printf '__label__sport a ball over the net %d\n' "$k"
+    printf '__label__food butter and flour %d\n' "$k"
+    printf '__label__music a string and a bow %d\n' "$k"
+done >texts
+"$skein" train texts --test 0 -o train.epochs=3 -o checkpoint.path=texts-run \
+    >texts.txt 2>&1
 cat -n best | awk '{ print $1, $2 }' >answers
 "$skein" predict named requests --top 1 | cat -n |
     sed 's/^ *//; s/\t/ /' >named_answers
@@ -199,7 +206,13 @@ PYTHON
     check_equal "$language:   as the command does" \
         "$(sort -n served)" "$(cat "$work/named_answers")"
 
+    check "$language: texts.c builds" example skein texts.c -o texts
+    check_match "$language:   and names the labels of texts" \
+        '^sport: [01][.][0-9]+, ' \
+        <(./texts "$work/texts-run" "a ball over the net")
     check "$language: predict.c builds" example skein predict.c -o predict
+    check_equal "$language:   and answers rows of texts" \
+        "$(echo "a ball over the net" | ./predict "$work/texts-run")" sport
     check "$language: it answers lines as the command does" \
         sh -c "./predict '$work/run' <'$work/requests' >served"
     check_equal "$language:   with labels" "$(cat served)" "$(cat "$work/best")"
@@ -252,7 +265,7 @@ PYTHON
     check_equal "$language:   which is reported" \
         "$(grep -Eo '"action":"(begin|leave|end)' "$work/.check" |
             cut -d'"' -f4 | tr '\n' ' ')" "begin leave end "
-    rm -rf ping_pong host ports service model predict generate text both \
+    rm -rf ping_pong host ports service model texts predict generate text both \
         train run yielding leave tune tuned wordcount/wordcount.so
 done
 finish

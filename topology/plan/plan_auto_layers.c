@@ -17,7 +17,7 @@
 /* From this many points a label, training does with less smoothing. */
 #define SEVERAL_POINTS 20
 /* From this many points a label, each may have a loss of its own. */
-#define MANY_POINTS 40
+#define FREQUENT_POINTS 40
 
 /* --- samplers ------------------------------------------------------------- */
 
@@ -156,7 +156,7 @@ auto_loss(const skn_plan_data_t *data, skn_why_t why)
     else if (data->labels > SKN_EXACT_LABELS_MAX)
         skn_why(why, "%s labels are more than 8,192",
                 skn_count_text(data->labels, text));
-    else if (skn_traits_points_per_label(data) < MANY_POINTS)
+    else if (skn_traits_points_per_label(data) < FREQUENT_POINTS)
         skn_traits_why_labels(why, data, "fewer than 40");
     else {
         skn_why(why, "points have %.1f labels, and labels %.0f points",

@@ -25,27 +25,27 @@ can_be_looked_at(const char *path)
 
 /* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
  * texts. */
-typedef struct look {
+typedef struct sample {
     uint64_t rows, words;
-} look_t;
+} sample_t;
 
 /* Adds a row. False: no memory. */
 static bool
-add_row(look_t *look, skn_words_t *words, const skn_records_row_t *row)
+add_row(sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
 {
-    look->rows++;
+    sample->rows++;
     for (size_t k = 0; k < row->text_count; k++) {
         skn_words_clear(words);
         if (!skn_words_add(words, row->text[k].at, row->text[k].bytes))
             return false;
-        look->words += words->count;
+        sample->words += words->count;
     }
     return true;
 }
 
 static skn_status_t
-look_at_rows(const char *path, const skn_records_options_t *how, look_t *look,
-             skn_error_t *error)
+look_at_rows(const char *path, const skn_records_options_t *how,
+             sample_t *sample, skn_error_t *error)
 {
     if (!can_be_looked_at(path))
         return SKN_OK; /* a pipe, which is refused when the data is read */
@@ -54,12 +54,12 @@ look_at_rows(const char *path, const skn_records_options_t *how, look_t *look,
     skn_records_kind_t kind = SKN_RECORDS_ROW;
     skn_words_t words = { 0 };
     while (status == SKN_OK && kind != SKN_RECORDS_END &&
-           look->rows < SKN_FEW_POINTS) {
+           sample->rows < SKN_FEW_POINTS) {
         skn_records_row_t row;
         const skn_error_t *refusal;
         status = skn_records_next(records, true, &kind, &row, &refusal, error);
         if (status == SKN_OK && kind == SKN_RECORDS_ROW &&
-            !add_row(look, &words, &row))
+            !add_row(sample, &words, &row))
             status = skn_fail(error, SKN_NO_MEMORY, "no memory for words");
     }
     skn_words_fini(&words);
@@ -68,55 +68,54 @@ look_at_rows(const char *path, const skn_records_options_t *how, look_t *look,
 }
 
 static bool
-is_long(const look_t *look)
+is_long(const sample_t *sample)
 {
-    return look->words >= LONG_TEXT_WORDS * look->rows;
+    return sample->words >= LONG_TEXT_WORDS * sample->rows;
 }
 
 /* "texts have 6.3 words, fewer than 16" */
 static void
-why_words(skn_why_t why, const look_t *look, const char *what)
+why_words(skn_why_t why, const sample_t *sample)
 {
-    skn_why(why, "texts have %.1f words, %s%s",
-            look->rows ? (double)look->words / (double)look->rows : 0.0,
-            is_long(look) ? "16 or more" : "fewer than 16", what);
+    skn_why(why, "texts have %.1f words, %s",
+            sample->rows ? (double)sample->words / (double)sample->rows : 0.0,
+            is_long(sample) ? "16 or more" : "fewer than 16");
 }
 
 static int64_t
-auto_word_groups(const look_t *look, skn_why_t why)
+auto_word_groups(const sample_t *sample, skn_why_t why)
 {
-    if (look->rows < SKN_FEW_POINTS) {
+    if (sample->rows < SKN_FEW_POINTS) {
         skn_why(why, "in fewer than 4,096 rows, pairs of words are rare");
         return 1;
     }
-    why_words(why, look, "");
-    return is_long(look) ? 2 : 1;
+    why_words(why, sample);
+    return is_long(sample) ? 2 : 1;
 }
 
-/* A word of one row alone is not met again; but a title has few words, and is
- * learned by heart less if it keeps them. */
+/* Of a short text every word counts, and a rare one is known by its parts. */
 static int64_t
-auto_term_rows(const look_t *look, skn_why_t why)
+auto_letter_groups(const sample_t *sample, skn_why_t why)
 {
-    why_words(why, look, is_long(look) ? "" : ": every one counts");
-    return is_long(look) ? 2 : 1;
+    why_words(why, sample);
+    return is_long(sample) ? 0 : 3;
 }
 
 static void
-resolve_features(skn_model_data_t *data, const look_t *look,
+resolve_features(skn_model_data_t *data, const sample_t *sample,
                  skn_reasons_t *reasons)
 {
     skn_why_t why;
     if (data->word_groups == SKN_AUTO) {
-        data->word_groups = auto_word_groups(look, why);
+        data->word_groups = auto_word_groups(sample, why);
         skn_reasons_add(reasons, "data.word_groups", why);
     }
-    (void)skn_plan_decide(reasons, "data.letter_groups", &data->letter_groups,
-                          0, "groups of letters take several times as long");
-    if (data->term_rows == SKN_AUTO) {
-        data->term_rows = auto_term_rows(look, why);
-        skn_reasons_add(reasons, "data.term_rows", why);
+    if (data->letter_groups == SKN_AUTO) {
+        data->letter_groups = auto_letter_groups(sample, why);
+        skn_reasons_add(reasons, "data.letter_groups", why);
     }
+    (void)skn_plan_decide(reasons, "data.term_rows", &data->term_rows, 2,
+                          "what is in one row alone is not met again");
     if (data->term_values == SKN_TERM_VALUE_AUTO) {
         data->term_values = SKN_TERM_VALUE_ONE;
         skn_reasons_add(reasons, "data.term_values",
@@ -130,7 +129,7 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
 {
     skn_model_data_t *data = &model->data;
     const char *separator;
-    look_t look = { 0 };
+    sample_t sample = { 0 };
     skn_records_options_t how = {
         .format = (skn_records_format_t)data->format,
         .text_columns = data->text_column,
@@ -159,8 +158,8 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
                         separator[0] ? "its parts are met in other rows"
                                      : "no parts of labels are met again");
     }
-    status = look_at_rows(data->train, &how, &look, error);
+    status = look_at_rows(data->train, &how, &sample, error);
     if (status == SKN_OK)
-        resolve_features(data, &look, reasons);
+        resolve_features(data, &sample, reasons);
     return status;
 }

@@ -56,25 +56,26 @@ write_texts(uint32_t rows, uint32_t words)
 
 static void
 expect_features(uint32_t rows, uint32_t words, const char *data, int64_t groups,
-                int64_t term_rows)
+                int64_t letters)
 {
     write_texts(rows, words);
     skn_model_t *model = planned(data);
     cr_expect_eq(model->data.word_groups, groups, "%u rows of %u", rows, words);
-    cr_expect_eq(model->data.term_rows, term_rows, "%u rows of %u", rows,
+    cr_expect_eq(model->data.letter_groups, letters, "%u rows of %u", rows,
                  words);
-    cr_expect_eq(model->data.letter_groups, 0);
+    cr_expect_eq(model->data.term_rows, 2);
     cr_expect_eq(model->data.term_values, SKN_TERM_VALUE_ONE);
     skn_model_destroy(&model);
 }
 
 /* Decision 0038. */
-Test(plan_auto_texts, many_long_texts_have_pairs_of_words)
+Test(plan_auto_texts,
+     long_texts_have_pairs_of_words_and_short_ones_groups_of_letters)
 {
-    expect_features(4096, 16, "", 2, 2);
-    expect_features(4096, 15, "", 1, 1);
-    expect_features(4095, 16, "", 1, 2);
-    expect_features(4096, 16, ", word_groups: 3, term_rows: 4", 3, 4);
+    expect_features(4096, 16, "", 2, 0);
+    expect_features(4096, 15, "", 1, 3);
+    expect_features(4095, 16, "", 1, 0);
+    expect_features(4096, 16, ", word_groups: 3, letter_groups: 4", 3, 4);
 }
 
 /* Points of `each` labels and five features of many. */

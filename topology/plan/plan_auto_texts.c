@@ -25,13 +25,13 @@ can_be_looked_at(const char *path)
 
 /* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
  * texts. */
-typedef struct sample {
+typedef struct row_sample {
     uint64_t rows, words;
-} sample_t;
+} row_sample_t;
 
 /* Adds a row. False: no memory. */
 static bool
-add_row(sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
+add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
 {
     sample->rows++;
     for (size_t k = 0; k < row->text_count; k++) {
@@ -45,7 +45,7 @@ add_row(sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
 
 static skn_status_t
 look_at_rows(const char *path, const skn_records_options_t *how,
-             sample_t *sample, skn_error_t *error)
+             row_sample_t *sample, skn_error_t *error)
 {
     if (!can_be_looked_at(path))
         return SKN_OK; /* a pipe, which is refused when the data is read */
@@ -68,14 +68,14 @@ look_at_rows(const char *path, const skn_records_options_t *how,
 }
 
 static bool
-is_long(const sample_t *sample)
+is_long(const row_sample_t *sample)
 {
     return sample->words >= LONG_TEXT_WORDS * sample->rows;
 }
 
 /* "texts have 6.3 words, fewer than 16" */
 static void
-why_words(skn_why_t why, const sample_t *sample)
+why_words(skn_why_t why, const row_sample_t *sample)
 {
     skn_why(why, "texts have %.1f words, %s",
             sample->rows ? (double)sample->words / (double)sample->rows : 0.0,
@@ -83,7 +83,7 @@ why_words(skn_why_t why, const sample_t *sample)
 }
 
 static int64_t
-auto_word_groups(const sample_t *sample, skn_why_t why)
+auto_word_groups(const row_sample_t *sample, skn_why_t why)
 {
     if (sample->rows < SKN_FEW_POINTS) {
         skn_why(why, "in fewer than 4,096 rows, pairs of words are rare");
@@ -93,16 +93,16 @@ auto_word_groups(const sample_t *sample, skn_why_t why)
     return is_long(sample) ? 2 : 1;
 }
 
-/* Of a short text every word counts, and a rare one is known by its parts. */
+/* Every word of a short text counts, and a rare one is known by its parts. */
 static int64_t
-auto_letter_groups(const sample_t *sample, skn_why_t why)
+auto_letter_groups(const row_sample_t *sample, skn_why_t why)
 {
     why_words(why, sample);
     return is_long(sample) ? 0 : 3;
 }
 
 static void
-resolve_features(skn_model_data_t *data, const sample_t *sample,
+resolve_features(skn_model_data_t *data, const row_sample_t *sample,
                  skn_reasons_t *reasons)
 {
     skn_why_t why;
@@ -129,7 +129,7 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
 {
     skn_model_data_t *data = &model->data;
     const char *separator;
-    sample_t sample = { 0 };
+    row_sample_t sample = { 0 };
     skn_records_options_t how = {
         .format = (skn_records_format_t)data->format,
         .text_columns = data->text_column,

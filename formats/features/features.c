@@ -206,7 +206,8 @@ apply_term(void *visitor, const char *term, size_t bytes)
         return true;
     if (row->count == row->room) {
         size_t room = row->room ? 2 * row->room : 256;
-        uint32_t *more = realloc(row->feature, room * sizeof(*more));
+        /* The second half is for sorting. */
+        uint32_t *more = realloc(row->feature, 2 * room * sizeof(*more));
         float *values;
         if (!more)
             return false;
@@ -221,11 +222,47 @@ apply_term(void *visitor, const char *term, size_t bytes)
     return true;
 }
 
-static int
-by_number(const void *left, const void *right)
+/* Up to this many numbers are sorted by insertion. */
+#define FEW_NUMBERS 16u
+
+static void
+sort_few(uint32_t *number, size_t count)
 {
-    uint32_t one = *(const uint32_t *)left, other = *(const uint32_t *)right;
-    return one < other ? -1 : one > other;
+    for (size_t k = 1; k < count; k++) {
+        uint32_t moved = number[k];
+        size_t at = k;
+        for (; at > 0 && number[at - 1] > moved; at--)
+            number[at] = number[at - 1];
+        number[at] = moved;
+    }
+}
+
+/* Sorts by one digit of 8 bits, and keeps the order of those that have the same
+ * one. */
+static void
+sort_by_digit(const uint32_t *from, uint32_t *to, size_t count, unsigned shift)
+{
+    size_t place[257] = { 0 };
+    for (size_t k = 0; k < count; k++)
+        place[1 + (from[k] >> shift & 0xff)]++;
+    for (size_t digit = 1; digit < 256; digit++)
+        place[digit] += place[digit - 1];
+    for (size_t k = 0; k < count; k++)
+        to[place[from[k] >> shift & 0xff]++] = from[k];
+}
+
+/* Sorts numbers of at most `most`; `spare` has room for as many. */
+static void
+sort_numbers(uint32_t *number, uint32_t *spare, size_t count, uint32_t most)
+{
+    if (count <= FEW_NUMBERS) {
+        sort_few(number, count);
+        return;
+    }
+    for (unsigned shift = 0; shift < 32 && most >> shift != 0; shift += 16) {
+        sort_by_digit(number, spare, count, shift);
+        sort_by_digit(spare, number, count, shift + 8);
+    }
 }
 
 static double
@@ -248,7 +285,8 @@ merge(const skn_featurizer_t *featurizer, skn_feature_row_t *row)
 {
     size_t kept = 0;
     if (row->count > 1)
-        qsort(row->feature, row->count, sizeof(*row->feature), by_number);
+        sort_numbers(row->feature, row->feature + row->room, row->count,
+                     featurizer->terms.count);
     for (size_t k = 0, end; k < row->count; k = end) {
         uint32_t feature = row->feature[k];
         for (end = k + 1; end < row->count && row->feature[end] == feature;)

@@ -62,7 +62,7 @@ typedef struct skn_feature_options {
 /* The features of a row, ascending, in memory that grows and is used again. {
  * 0 } is empty. */
 typedef struct skn_feature_row {
-    uint32_t *feature;
+    uint32_t *feature; /* [2 * room]; the second half is scratch */
     float *value;
     size_t count, room;
     skn_words_t words; /* scratch */

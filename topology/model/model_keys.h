@@ -307,8 +307,8 @@
       "trees of labels with linear models over the features, which sort "      \
       "the network's best labels again once it is trained; 0: none; "          \
       "auto: 1 (2 if labels are rare) if points have four features or "        \
-      "more, there are a thousand labels or more and no nodes, and "           \
-      "epochs is auto, too; otherwise 0")                                      \
+      "more, there are a thousand labels or more (200, if points have "        \
+      "several) and no nodes, and epochs is auto, too; otherwise 0")           \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, batch_rows, "batch_rows",      \
                  "auto", "", SKN_SETTING_BATCH_ROWS)                           \
     O(skn_model_train_t, int64_t, batch_tokens, "batch_tokens", INT, "auto",   \

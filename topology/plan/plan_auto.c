@@ -20,6 +20,8 @@
 /* A ranker needs points with some features each, out of many more. */
 #define RANKED_FEATURES_MIN 4
 #define RANKED_LABELS_MIN 1000
+/* The same where points have several labels (decision 0038). */
+#define RANKED_SEVERAL_MIN 200
 /* `train.patience` where points are held back: one epoch without progress is
  * noise, two a coincidence. */
 #define PATIENCE 3
@@ -274,6 +276,8 @@ auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model,
                   skn_why_t why)
 {
     double features = data->features_per_point;
+    bool several = data->labels_per_point >= SKN_SEVERAL_LABELS;
+    uint32_t least = several ? RANKED_SEVERAL_MIN : RANKED_LABELS_MIN;
     skn_count_text_t text;
     if (is_restricted(model, why))
         return 0;
@@ -284,8 +288,9 @@ auto_ranker_trees(const skn_plan_data_t *data, const skn_model_t *model,
     else if (features > (double)data->features / 10)
         skn_why(why, "a point has %.0f of %u features, more than a tenth",
                 features, data->features);
-    else if (data->labels < RANKED_LABELS_MIN)
-        skn_why(why, "%u labels are fewer than 1,000", data->labels);
+    else if (data->labels < least)
+        skn_why(why, "%s labels are fewer than %s",
+                skn_count_text(data->labels, text), several ? "200" : "1,000");
     else if (data->labels > NAMES_MAX)
         skn_why(why, "%s labels are more than 1,048,576",
                 skn_count_text(data->labels, text));

@@ -16,6 +16,8 @@
 #define SLICE_COLUMNS_MIN 32
 /* From this many points a label, training does with less smoothing. */
 #define SEVERAL_POINTS 20
+/* From this many points a label, each may have a loss of its own. */
+#define FREQUENT_POINTS 40
 
 /* --- samplers ------------------------------------------------------------- */
 
@@ -142,6 +144,28 @@ skn_plan_has_index(const skn_model_sampler_t *sampler)
 
 /* --- layers --------------------------------------------------------------- */
 
+/* Decision 0038. A softmax makes the labels of a point compete; losses of their
+ * own need many points a label, and all labels computed. */
+static skn_loss_kind_t
+auto_loss(const skn_plan_data_t *data, skn_why_t why)
+{
+    skn_count_text_t text;
+    if (data->labels_per_point < SKN_SEVERAL_LABELS)
+        skn_why(why, "points have %.1f labels, fewer than 2",
+                data->labels_per_point);
+    else if (data->labels > SKN_EXACT_LABELS_MAX)
+        skn_why(why, "%s labels are more than 8,192",
+                skn_count_text(data->labels, text));
+    else if (skn_traits_points_per_label(data) < FREQUENT_POINTS)
+        skn_traits_why_labels(why, data, "fewer than 40");
+    else {
+        skn_why(why, "points have %.1f labels, and labels %.0f points",
+                data->labels_per_point, skn_traits_points_per_label(data));
+        return SKN_LOSS_ONE_VS_ALL;
+    }
+    return SKN_LOSS_SOFTMAX;
+}
+
 /* Decision 0018 has the measurements behind all of these. */
 static double
 auto_smoothing(const skn_plan_data_t *data, skn_why_t why)
@@ -261,8 +285,8 @@ resolve_output(const skn_plan_t *plan, const skn_model_t *model,
     char path[PART_BYTES];
     skn_why_t why;
     if (layer->loss == SKN_LOSS_AUTO) {
-        layer->loss = SKN_LOSS_SOFTMAX;
-        note(part, "loss", "the default");
+        layer->loss = auto_loss(data, why);
+        note(part, "loss", why);
     }
     if (layer->label_smoothing < 0 && layer->loss == SKN_LOSS_SOFTMAX) {
         layer->label_smoothing = auto_smoothing(data, why);

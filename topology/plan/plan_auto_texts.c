@@ -6,23 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/features/words.h"
 #include "formats/records/records.h"
+#include "topology/plan/traits.h"
 
-static void
-resolve_features(skn_model_data_t *data, skn_reasons_t *reasons)
-{
-    (void)skn_plan_decide(reasons, "data.word_groups", &data->word_groups, 1,
-                          "single words");
-    (void)skn_plan_decide(reasons, "data.letter_groups", &data->letter_groups,
-                          0, "words are features already");
-    (void)skn_plan_decide(reasons, "data.term_rows", &data->term_rows, 2,
-                          "what is in one row alone is not met again");
-    if (data->term_values == SKN_TERM_VALUE_AUTO) {
-        data->term_values = SKN_TERM_VALUE_ONE;
-        skn_reasons_add(reasons, "data.term_values",
-                        "which words there are says enough");
-    }
-}
+/* From this many words on, pairs of them say more about a text than single ones
+ * (decision 0038). */
+#define LONG_TEXT_WORDS 16
 
 /* Whether the file can be read twice: a look at a pipe would take what is read
  * later. */
@@ -33,12 +23,113 @@ can_be_looked_at(const char *path)
     return stat(path, &file) != 0 || S_ISREG(file.st_mode);
 }
 
+/* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
+ * texts. */
+typedef struct row_sample {
+    uint64_t rows, words;
+} row_sample_t;
+
+/* Adds a row. False: no memory. */
+static bool
+add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
+{
+    sample->rows++;
+    for (size_t k = 0; k < row->text_count; k++) {
+        skn_words_clear(words);
+        if (!skn_words_add(words, row->text[k].at, row->text[k].bytes))
+            return false;
+        sample->words += words->count;
+    }
+    return true;
+}
+
+static skn_status_t
+look_at_rows(const char *path, const skn_records_options_t *how,
+             row_sample_t *sample, skn_error_t *error)
+{
+    if (!can_be_looked_at(path))
+        return SKN_OK; /* a pipe, which is refused when the data is read */
+    skn_records_t *records = skn_records_open(path, how, error);
+    skn_status_t status = records ? SKN_OK : error->status;
+    skn_records_kind_t kind = SKN_RECORDS_ROW;
+    skn_words_t words = { 0 };
+    while (status == SKN_OK && kind != SKN_RECORDS_END &&
+           sample->rows < SKN_FEW_POINTS) {
+        skn_records_row_t row;
+        const skn_error_t *refusal;
+        status = skn_records_next(records, true, &kind, &row, &refusal, error);
+        if (status == SKN_OK && kind == SKN_RECORDS_ROW &&
+            !add_row(sample, &words, &row))
+            status = skn_fail(error, SKN_NO_MEMORY, "no memory for words");
+    }
+    skn_words_fini(&words);
+    skn_records_close(&records);
+    return status;
+}
+
+static bool
+is_long(const row_sample_t *sample)
+{
+    return sample->words >= LONG_TEXT_WORDS * sample->rows;
+}
+
+/* "texts have 6.3 words, fewer than 16" */
+static void
+why_words(skn_why_t why, const row_sample_t *sample)
+{
+    skn_why(why, "texts have %.1f words, %s",
+            sample->rows ? (double)sample->words / (double)sample->rows : 0.0,
+            is_long(sample) ? "16 or more" : "fewer than 16");
+}
+
+static int64_t
+auto_word_groups(const row_sample_t *sample, skn_why_t why)
+{
+    if (sample->rows < SKN_FEW_POINTS) {
+        skn_why(why, "in fewer than 4,096 rows, pairs of words are rare");
+        return 1;
+    }
+    why_words(why, sample);
+    return is_long(sample) ? 2 : 1;
+}
+
+/* Every word of a short text counts, and a rare one is known by its parts. */
+static int64_t
+auto_letter_groups(const row_sample_t *sample, skn_why_t why)
+{
+    why_words(why, sample);
+    return is_long(sample) ? 0 : 3;
+}
+
+static void
+resolve_features(skn_model_data_t *data, const row_sample_t *sample,
+                 skn_reasons_t *reasons)
+{
+    skn_why_t why;
+    if (data->word_groups == SKN_AUTO) {
+        data->word_groups = auto_word_groups(sample, why);
+        skn_reasons_add(reasons, "data.word_groups", why);
+    }
+    if (data->letter_groups == SKN_AUTO) {
+        data->letter_groups = auto_letter_groups(sample, why);
+        skn_reasons_add(reasons, "data.letter_groups", why);
+    }
+    (void)skn_plan_decide(reasons, "data.term_rows", &data->term_rows, 2,
+                          "what is in one row alone is not met again");
+    if (data->term_values == SKN_TERM_VALUE_AUTO) {
+        data->term_values = SKN_TERM_VALUE_ONE;
+        skn_reasons_add(reasons, "data.term_values",
+                        "which words there are says enough");
+    }
+}
+
 skn_status_t
 skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
                     skn_error_t *error)
 {
     skn_model_data_t *data = &model->data;
     const char *separator;
+    row_sample_t sample = { 0 };
     skn_records_options_t how = {
         .format = (skn_records_format_t)data->format,
         .text_columns = data->text_column,
@@ -67,6 +158,8 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
                         separator[0] ? "its parts are met in other rows"
                                      : "no parts of labels are met again");
     }
-    resolve_features(data, reasons);
-    return SKN_OK;
+    status = look_at_rows(data->train, &how, &sample, error);
+    if (status == SKN_OK)
+        resolve_features(data, &sample, reasons);
+    return status;
 }

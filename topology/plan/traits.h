@@ -20,6 +20,8 @@
 /* Below this many points a label, labels are hardly more than names of
  * points. */
 #define SKN_SINGLE_POINTS 2.5
+/* From this many labels a point, points have several labels (decision 0038). */
+#define SKN_SEVERAL_LABELS 2.0
 
 /* The nearest whole number in [least, most]. */
 int64_t skn_traits_clamp(double value, int64_t least, int64_t most);

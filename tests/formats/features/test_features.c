@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/features/features_internal.h"
 #include "formats/text/text.h"
 
 static const skn_feature_options_t words = { .words_max = 1,
@@ -125,6 +126,41 @@ Test(features, frequent_enough)
     expect(options, "a bird the cat sat dog", "the:1 cat:1 sat:1");
     options.features_max = 1;
     expect(options, "a bird the cat sat dog", "the:1");
+}
+
+/* Every number has two digits of 8 bits; what is met twice is one feature. */
+Test(features, long_texts_are_sorted)
+{
+    enum {
+        TERMS = 1500
+    };
+    skn_feature_options_t options = words;
+    options.features_max = TERMS;
+    options.weight = SKN_FEATURE_COUNT;
+    skn_error_t error = { 0 };
+    skn_featurizer_t *featurizer = skn_featurizer_make(&options, 1, TERMS);
+    char text[2 * 8 * TERMS], term[8];
+    size_t at = 0;
+    cr_assert_not_null(featurizer);
+    for (int k = 0; k < TERMS; k++) {
+        (void)skn_text_write(term, sizeof(term), "w%d", k);
+        cr_assert(skn_featurizer_add(featurizer, term, strlen(term), 1));
+    }
+    for (int k = 0; k < 2 * TERMS; k++) /* 7 and 1,500 have no common factor */
+        at += (size_t)skn_text_write(text + at, sizeof(text) - at, "w%d ",
+                                     7 * k % TERMS);
+    for (size_t bytes = 0; bytes <= at; bytes += at / 8) {
+        const skn_span_t span = { text, bytes };
+        skn_feature_row_t row = { 0 };
+        cr_assert_eq(skn_featurizer_apply(featurizer, &span, 1, &row, &error),
+                     SKN_OK);
+        for (size_t k = 1; k < row.count; k++)
+            cr_assert_gt(row.feature[k], row.feature[k - 1]);
+        cr_expect(bytes < at || (row.count == TERMS && row.value[0] == 2 &&
+                                 row.value[TERMS - 1] == 2));
+        skn_feature_row_fini(&row);
+    }
+    skn_featurizer_destroy(&featurizer);
 }
 
 /* Every byte changed, and every length: refused, with the reason. */

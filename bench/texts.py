@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""texts.py - what Skein and fastText make of sets of texts, by every choice.
+
+Usage: bench/texts.py FOLDER [--sets NAME,...] [--only NAME,...] [--seeds N]
+           [--skein PATH] [--out FILE] [-o KEY=VALUE]...
+FOLDER/NAME/train.csv and test.csv are those of bench/sets.py. Trains on one
+core, once for each set, variant and seed, and adds a line of JSON to FILE: P@1,
+P@3, P@5 and the CPU seconds of the whole command, reading included. A line
+that is there already is not measured again.
+
+Variants of Skein change something of what `auto` chooses (VARIANTS below); all
+have the -o's, too. fasttext chooses among rates, epochs and groups of words by
+a fifth of the training rows, and then trains on all of them: its texts are in
+lower case, with punctuation set apart, as its manual recommends.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOSS = "model.layers.output.loss="
+UNITS = "model.layers.hidden.units="
+SOFTMAX, OVA = LOSS + "softmax", LOSS + "one_vs_all"
+TREES = "train.ranker_trees="
+BASE = [OVA, TREES + "0"]
+VARIANTS = {
+    "auto": [],
+    "softmax": [SOFTMAX, TREES + "0"],
+    "softmax-tree": [SOFTMAX, TREES + "1"],
+    "ova": BASE,
+    "ova-tree": [OVA, TREES + "1"],
+    "ova-trees": [OVA, TREES + "2"],
+    "ova-256": BASE + [UNITS + "256"],
+    "ova-512": BASE + [UNITS + "512"],
+    "softmax-256": [SOFTMAX, TREES + "0", UNITS + "256"],
+    "words-2": BASE + ["data.word_groups=2"],
+    "words-3": BASE + ["data.word_groups=3"],
+    "letters-4": BASE + ["data.letter_groups=4"],
+    "letters-5": BASE + ["data.letter_groups=5"],
+    "rows-1": BASE + ["data.term_rows=1"],
+    "rows-3": BASE + ["data.term_rows=3"],
+    "count": BASE + ["data.term_values=count"],
+    "log": BASE + ["data.term_values=log"],
+    "idf": BASE + ["data.term_values=one_idf"],
+    "log-idf": BASE + ["data.term_values=log_idf"],
+    "no-length": BASE + ["data.normalize=none"],
+}
+RATES = ("0.1", "0.25", "0.5", "1.0")
+EPOCHS = ("5", "25")
+GROUPS = ("1", "2")
+
+
+def on_one_core():
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0)) + own.core])
+
+
+def run(words):
+    """Its output, and the CPU seconds of the whole command."""
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL,
+                                   text=True, preexec_fn=on_one_core)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read()
+    return process.returncode, text, used.ru_utime + used.ru_stime, \
+        used.ru_maxrss / 1024
+
+
+def skein(folder, seed, changes):
+    with tempfile.TemporaryDirectory() as temporary:
+        words = [own.skein, "train", os.path.join(ROOT, "configs", "xmc.yaml"),
+                 "--json"]
+        for change in [
+                "data.train=%s/train.csv" % folder,
+                "data.test=%s/test.csv" % folder, "data.cache=%s/c" % temporary,
+                "checkpoint.path=%s/run" % temporary,
+                "checkpoint.every_epochs=0", "train.evaluate.every_epochs=0",
+                "resources.cores=1", "train.seed=%d" % seed] + changes + own.o:
+            words += ["-o", change]
+        code, text, seconds, memory = run(words)
+    done = [json.loads(line) for line in text.splitlines()
+            if '"event":"done"' in line.replace(" ", "")]
+    if code or not done:
+        return {"error": code, "text": text[-300:]}
+    return {"p1": done[-1]["p1"], "p3": done[-1]["p3"], "p5": done[-1]["p5"],
+            "cpu": seconds, "mib": memory}
+
+
+# --- fastText --------------------------------------------------------------
+
+def words_of(text):
+    return " ".join(re.findall(r"\w+|[^\w\s]", text.lower()))
+
+
+def read_rows(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return [(words_of(row["text"]), row["labels"].split(";"))
+                for row in csv.DictReader(file)]
+
+
+def write_rows(path, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        for text, labels in rows:
+            file.write(" ".join("__label__" + label.replace(" ", "_")
+                                for label in labels) + " " + text + "\n")
+
+
+def fasttext_once(temporary, part, setting, loss):
+    """P@1, P@3 and P@5 on a part, and the seconds of training."""
+    rate, epochs, groups = setting
+    model = temporary + "/model"
+    code, _, seconds, memory = run([
+        "fasttext", "supervised", "-input", temporary + "/" + part + ".train",
+        "-output", model, "-lr", rate, "-epoch", epochs, "-wordNgrams", groups,
+        "-loss", loss, "-thread", "1", "-verbose", "0"] +
+        (["-bucket", "200000"] if groups != "1" else ["-bucket", "0"]))
+    if code:
+        return {"error": code}
+    found = {"cpu": seconds, "mib": memory}
+    for k in (1, 3, 5):
+        _, text, _, _ = run(["fasttext", "test", model + ".bin",
+                             temporary + "/" + part + ".test", str(k)])
+        found["p%d" % k] = float(re.search(r"P@\d\s+([\d.]+)", text).group(1))
+    return found
+
+
+def fasttext(folder, seed, changes):
+    del seed, changes
+    train = read_rows(folder + "/train.csv")
+    several = sum(len(labels) for _, labels in train) > 1.05 * len(train)
+    loss = "ova" if several else "softmax"
+    with tempfile.TemporaryDirectory() as temporary:
+        write_rows(temporary + "/held.train", train[len(train) // 5:])
+        write_rows(temporary + "/held.test", train[:len(train) // 5])
+        write_rows(temporary + "/all.train", train)
+        write_rows(temporary + "/all.test", read_rows(folder + "/test.csv"))
+        tried = {}
+        for setting in [(rate, epochs, groups) for rate in RATES
+                        for epochs in EPOCHS for groups in GROUPS]:
+            found = fasttext_once(temporary, "held", setting, loss)
+            tried[setting] = found.get("p1", 0)
+        best = max(tried, key=tried.get)
+        return dict(fasttext_once(temporary, "all", best, loss),
+                    setting=" ".join(best + (loss,)))
+
+
+def main():
+    global own
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--sets", default="folders,sources,pages,few,people,"
+                        "files")
+    parser.add_argument("--only", default=",".join(VARIANTS))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--skein", default=os.path.join(ROOT, "build/skein"))
+    parser.add_argument("--out", default="texts.json")
+    parser.add_argument("-o", action="append", default=[])
+    own = parser.parse_args()
+    known = set()
+    if os.path.exists(own.out):
+        with open(own.out, encoding="utf-8") as file:
+            known = {(row["set"], row["variant"], row["seed"])
+                     for row in map(json.loads, file) if "p1" in row}
+    for variant in own.only.split(","):
+        for name in own.sets.split(","):
+            for seed in range(1, own.seeds + 1):
+                key = (name, variant, seed)
+                if key in known:
+                    continue
+                started = time.time()
+                made = fasttext if variant == "fasttext" else skein
+                found = made(os.path.join(own.folder, name), seed,
+                             VARIANTS.get(variant, []))
+                row = dict(zip(("set", "variant", "seed"), key), **found)
+                with open(own.out, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+                print("%.0f s" % (time.time() - started), json.dumps(row),
+                      file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -210,7 +210,12 @@ predict_with_nothing(void)
            is_usage(skn_predictor_index(NULL, 1, 1, &error)) &&
            is_usage(
                skn_predictor_best(NULL, &points, 1, label, score, &error)) &&
-           skn_predictor_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE;
+           skn_predictor_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE &&
+           is_usage(skn_predictor_best_texts(NULL, NULL, NULL, 1, 1, label,
+                                             score, &error)) &&
+           skn_predictor_read(NULL, "x", &error) == NULL &&
+           is_usage(error.status) &&
+           is_usage(skn_predictor_export(NULL, "x", NULL, NULL, &error));
 }
 
 static bool

@@ -139,7 +139,7 @@ Test(safetensors, says_what_it_refuses)
         { "[]", "x.safetensors: an object is expected", 0 },
         { "{\"a\":" ENTRY("F16", "1", "0", "2") "}",
           "x.safetensors: tensor a: its dtype is not one of F32, BF16, U32, "
-          "U64",
+          "U64, I8, U8",
           2 },
         { "{\"a\":" ENTRY("F32", "2", "0", "4") "}",
           "x.safetensors: tensor a: offsets 0 to 4 for 8 bytes", 4 },

@@ -37,7 +37,7 @@ static const cli_option_t options[] = {
 
 const cli_verb_t cli_inspect = {
     .name = "inspect",
-    .help = "show what a run folder or a checkpoint holds",
+    .help = "show what a run folder, a checkpoint or an exported model holds",
     .operands = "PATH",
     .operands_min = 1,
     .operands_max = 1,

@@ -17,6 +17,9 @@
 /* Labels of a strip, as in head.c. */
 #define STRIP_LABELS 1024u
 
+/* Features whose rows are added together where some have none. */
+#define KEPT_AT_ONCE 256u
+
 _Static_assert(SKN_RANKER_CANDIDATES <= SKN_TOPK_MAX,
                "a list holds all that the ranker orders");
 
@@ -159,6 +162,7 @@ skn_network_fini(skn_network_t *network)
         skn_rows_fini(&network->rows[k]);
     skn_shortlist_fini(&network->shortlist);
     skn_ranker_fini(&network->ranker);
+    free(network->row_of);
     memset(network, 0, sizeof(*network));
 }
 
@@ -304,17 +308,43 @@ activate(const pass_t *pass, uint32_t units)
     }
 }
 
+/* Adds the rows of those features of a point that have one. */
+static void
+add_kept(const skn_network_t *network, const uint32_t *feature,
+         const float *value, size_t count, float *out)
+{
+    const skn_rows_t *rows = &network->rows[0];
+    uint32_t row[KEPT_AT_ONCE];
+    float x[KEPT_AT_ONCE];
+    for (size_t k = 0; k < count;) {
+        size_t kept = 0;
+        for (; k < count && kept < KEPT_AT_ONCE; k++) {
+            row[kept] = network->row_of[feature[k]];
+            x[kept] = value[k];
+            kept += row[kept] != UINT32_MAX;
+        }
+        network->kernels->gather_add(out, skn_rows_weight(rows, 0),
+                                     rows->stride_bytes / sizeof(float), row, x,
+                                     kept, network->units[0]);
+    }
+}
+
 static void
 embed(const pass_t *pass, const skn_points_t *points)
 {
     const skn_network_t *network = pass->network;
     const skn_rows_t *rows = &network->rows[0];
     size_t units = network->units[0];
-    const float *bias = skn_rows_weight(rows, network->feature_count);
+    const float *bias = skn_rows_weight(rows, rows->row_count - 1);
     for (size_t i = 0; i < pass->rows; i++) {
         size_t first = points->offset[i], end = points->offset[i + 1];
         float *out = pass->lower + i * pass->stride;
         memcpy(out, bias, units * sizeof(float));
+        if (network->row_of) {
+            add_kept(network, points->feature + first, points->value + first,
+                     end - first, out);
+            continue;
+        }
         network->kernels->gather_add(
             out, skn_rows_weight(rows, 0), rows->stride_bytes / sizeof(float),
             points->feature + first, points->value + first, end - first, units);

@@ -22,7 +22,7 @@
 
 typedef struct skn_network {
     const skn_kernels_t *kernels;
-    /* layer 0: [features + 1][units], the bias last; the others
+    /* layer 0: [features with a row + 1][units], the bias last; the others
      * [units][units below + 1], the bias last in each row. */
     skn_rows_t rows[SKN_NETWORK_LAYERS_MAX];
     uint32_t units[SKN_NETWORK_LAYERS_MAX]; /* the last: number of labels */
@@ -32,6 +32,12 @@ typedef struct skn_network {
     uint64_t parameter_count;
     skn_shortlist_t shortlist; /* last layer's index; empty: all are ranked */
     skn_ranker_t ranker;       /* ranker of the best labels; { 0 }: none */
+    /* If features were pruned (network_slim.h): those that have a row of layer
+     * 0, ascending, in the mapped file; and the row of each feature, or
+     * UINT32_MAX. NULL: each feature has its own. */
+    const uint32_t *kept;
+    uint32_t *row_of;
+    uint32_t kept_count;
 } skn_network_t;
 
 /* Reads NAME.weight and NAME.bias of each named layer, input first, and the

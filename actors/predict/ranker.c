@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actors/predict/ranker_tensors.h"
 #include "kernels/topk.h"
 
 /* Weight of the squared hinge against log p: measured in decision 0027. */
@@ -23,38 +24,19 @@
 void
 skn_ranker_fini(skn_ranker_t *ranker)
 {
-    free(ranker->parent);
-    free(ranker->leaf);
-    free(ranker->offset);
-    free(ranker->feature);
-    free(ranker->weight);
-    free(ranker->bias);
+    if (!ranker->is_lent) {
+        free(ranker->parent);
+        free(ranker->leaf);
+        free(ranker->offset);
+        free(ranker->feature);
+        free(ranker->bias);
+    }
+    if (!ranker->is_lent || ranker->weights_are_own)
+        free(ranker->weight);
     *ranker = (skn_ranker_t){ 0 };
 }
 
 /* --- in a checkpoint ----------------------------------------------------- */
-
-enum {
-    PARENT,
-    LEAF,
-    OFFSET,
-    FEATURE,
-    WEIGHT,
-    BIAS,
-    TENSORS
-};
-
-static const struct {
-    const char *name; /* .weight and .bias are names of a model */
-    skn_dtype_t dtype;
-} tensors[TENSORS] = {
-    [PARENT] = { "ranker.parent", SKN_DTYPE_U32 },
-    [LEAF] = { "ranker.leaf", SKN_DTYPE_U32 },
-    [OFFSET] = { "ranker.offset", SKN_DTYPE_U64 },
-    [FEATURE] = { "ranker.feature", SKN_DTYPE_U32 },
-    [WEIGHT] = { "ranker.weight", SKN_DTYPE_F32 },
-    [BIAS] = { "ranker.bias", SKN_DTYPE_F32 },
-};
 
 static const char *
 name_of(const char *layer, int tensor, char name[SKN_NAME_MAX + 1])
@@ -150,11 +132,11 @@ read_tensor(skn_checkpoint_t *checkpoint, const char *layer, int which,
 }
 
 static skn_status_t
-refuse(const skn_checkpoint_t *checkpoint, const char *layer, const char *what,
+refuse(const char *path, const char *layer, const char *what,
        skn_error_t *error)
 {
     (void)skn_fail(error, SKN_BAD_DATA, "%s: the ranker, %.48s.ranker.*, %s",
-                   skn_checkpoint_path(checkpoint), layer, what);
+                   path, layer, what);
     return skn_fail_hint(error, SKN_BAD_DATA,
                          "build a new one with `skein join --trees`");
 }
@@ -195,11 +177,9 @@ check_rows(const skn_ranker_t *ranker)
     return good;
 }
 
-/* Checks all indices, so that no lookup leaves the arrays, whatever the file
- * contains. */
-static skn_status_t
-check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
-      const char *layer, skn_error_t *error)
+skn_status_t
+skn_ranker_check(const skn_ranker_t *ranker, const char *path,
+                 const char *layer, skn_error_t *error)
 {
     uint8_t *depth = malloc((size_t)ranker->node_count + 1);
     if (!depth)
@@ -207,7 +187,7 @@ check(const skn_ranker_t *ranker, const skn_checkpoint_t *checkpoint,
                         ranker->node_count);
     bool good = check_nodes(ranker, depth) && check_rows(ranker);
     free(depth);
-    return good ? SKN_OK : refuse(checkpoint, layer, "is inconsistent", error);
+    return good ? SKN_OK : refuse(path, layer, "is inconsistent", error);
 }
 
 skn_status_t
@@ -223,7 +203,8 @@ skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
     if (found == 0)
         return SKN_OK;
     if (found < TENSORS)
-        return refuse(checkpoint, layer, "lacks tensors", error);
+        return refuse(skn_checkpoint_path(checkpoint), layer, "lacks tensors",
+                      error);
     ranker->feature_count = feature_count;
     size_tensors(ranker, rows);
     for (int k = 0; k < TENSORS && status == SKN_OK; k++) {
@@ -236,7 +217,10 @@ skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
     ranker->feature = bytes[FEATURE];
     ranker->weight = bytes[WEIGHT];
     ranker->bias = bytes[BIAS];
-    return status == SKN_OK ? check(ranker, checkpoint, layer, error) : status;
+    return status == SKN_OK
+               ? skn_ranker_check(ranker, skn_checkpoint_path(checkpoint),
+                                  layer, error)
+               : status;
 }
 
 skn_status_t

@@ -57,6 +57,8 @@ typedef struct skn_ranker {
     uint32_t *feature; /* [weight_count], ascending within a node */
     float *weight;     /* [weight_count] */
     float *bias;       /* [node_count] */
+    bool is_lent, weights_are_own; /* the arrays are in a mapped file, except
+                                    * perhaps the weights (ranker_slim.c) */
 } skn_ranker_t;
 
 /* Nodes above each other, including the label's own. */
@@ -70,6 +72,10 @@ void skn_ranker_fini(skn_ranker_t *ranker);
 skn_status_t skn_ranker_load(skn_ranker_t *ranker, skn_checkpoint_t *checkpoint,
                              const char *layer, uint32_t feature_count,
                              uint32_t label_count, skn_error_t *error);
+/* Checks all indices, so that no look-up leaves the arrays, whatever a file
+ * contains: `path` and `layer` name it. SKN_BAD_DATA, SKN_NO_MEMORY. */
+skn_status_t skn_ranker_check(const skn_ranker_t *ranker, const char *path,
+                              const char *layer, skn_error_t *error);
 /* Writes the ranker as a separate file of an unfinished checkpoint. */
 skn_status_t skn_ranker_write(const skn_ranker_t *ranker,
                               skn_checkpoint_writer_t *writer,

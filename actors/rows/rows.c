@@ -159,9 +159,19 @@ skn_rows_init_offloaded(skn_rows_t *rows, uint32_t row_count, uint32_t width,
 }
 
 void
+skn_rows_lend(skn_rows_t *rows, skn_rows_kind_t kind, uint32_t row_count,
+              uint32_t width, const void *at)
+{
+    shape(rows, kind, row_count, width);
+    rows->at = (unsigned char *)(uintptr_t)at;
+    rows->stride_bytes =
+        width * (skn_rows_are_bf16(rows) ? sizeof(uint16_t) : sizeof(float));
+}
+
+void
 skn_rows_fini(skn_rows_t *rows)
 {
-    if (rows->at)
+    if (rows->map_bytes > 0)
         (void)munmap(rows->at, rows->map_bytes);
     skn_offload_close(&rows->offload);
     memset(rows, 0, sizeof(*rows));

@@ -77,6 +77,10 @@ skn_status_t skn_rows_init(skn_rows_t *rows, skn_rows_kind_t kind,
 skn_status_t skn_rows_init_offloaded(skn_rows_t *rows, uint32_t row_count,
                                      uint32_t width, bool huge,
                                      const char *folder, skn_error_t *error);
+/* Weights alone (a kind of sgd), without gaps, in memory of the caller, which
+ * outlives the rows and is only read. */
+void skn_rows_lend(skn_rows_t *rows, skn_rows_kind_t kind, uint32_t row_count,
+                   uint32_t width, const void *at);
 void skn_rows_fini(skn_rows_t *rows);
 
 /* Whether weights are bf16: skn_rows_weight_bf16, not skn_rows_weight. */

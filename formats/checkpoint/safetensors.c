@@ -16,16 +16,13 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensors are stored as they are in memory: little-endian");
 
-#define LENGTH_BYTES 8u /* the number before the header */
-
 static const struct {
     const char *name;
     size_t bytes;
 } dtypes[SKN_DTYPE_COUNT] = {
-    [SKN_DTYPE_F32] = { "F32", 4 },
-    [SKN_DTYPE_BF16] = { "BF16", 2 },
-    [SKN_DTYPE_U32] = { "U32", 4 },
-    [SKN_DTYPE_U64] = { "U64", 8 },
+    [SKN_DTYPE_F32] = { "F32", 4 }, [SKN_DTYPE_BF16] = { "BF16", 2 },
+    [SKN_DTYPE_U32] = { "U32", 4 }, [SKN_DTYPE_U64] = { "U64", 8 },
+    [SKN_DTYPE_I8] = { "I8", 1 },   [SKN_DTYPE_U8] = { "U8", 1 },
 };
 
 size_t
@@ -137,14 +134,13 @@ check_name(const char *name, skn_error_t *error)
 
 skn_status_t
 skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
-                       const char *format, unsigned char **header,
+                       const char *metadata, unsigned char **header,
                        size_t *header_bytes, skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_status_t status = SKN_OK;
     /* Eight bytes that the length replaces below. */
-    skn_json_text_add(&text, "length..{\"__metadata__\":{\"format\":\"%s\"}",
-                      format);
+    skn_json_text_add(&text, "length..{\"__metadata__\":{%s}", metadata);
     for (size_t i = 0; i < count; i++) {
         status = check_name(tensor[i].name, error);
         if (status != SKN_OK)
@@ -152,14 +148,14 @@ skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
         add_tensor(&text, &tensor[i]);
     }
     skn_json_text_add(&text, "}");
-    while (!text.failed && text.count % 8 != 0)
+    while (!text.failed && text.count % 64 != 0)
         skn_json_text_add(&text, " ");
     if (text.failed) {
         status = skn_fail(error, SKN_NO_MEMORY,
                           "no memory for a header of %zu tensors", count);
         goto done;
     }
-    uint64_t length = text.count - LENGTH_BYTES;
+    uint64_t length = text.count - SKN_SAFETENSORS_LENGTH_BYTES;
     if (length > SKN_SAFETENSORS_HEADER_BYTES_MAX ||
         count > SKN_SAFETENSORS_COUNT_MAX) {
         status = skn_fail(error, SKN_BAD_DATA,
@@ -190,7 +186,8 @@ skn_safetensors_length(const char *path, const unsigned char first[8],
                         "%s: the header has %" PRIu64 " bytes, at most %u "
                         "allowed",
                         path, length, SKN_SAFETENSORS_HEADER_BYTES_MAX);
-    if (file_bytes < LENGTH_BYTES || length > file_bytes - LENGTH_BYTES)
+    if (file_bytes < SKN_SAFETENSORS_LENGTH_BYTES ||
+        length > file_bytes - SKN_SAFETENSORS_LENGTH_BYTES)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: a header of %" PRIu64 " bytes in a file of "
                         "%" PRIu64,
@@ -248,7 +245,7 @@ read_tensor(const char *path, const char *name, const json_t *entry,
     if (!skn_dtype_find(dtype, &tensor->dtype))
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: tensor %s: its dtype is not one of F32, BF16, "
-                        "U32, U64",
+                        "U32, U64, I8, U8",
                         path, name);
     tensor->dims = (uint32_t)dims;
     skn_error_t fault;
@@ -324,7 +321,7 @@ skn_safetensors_parse(const char *path, const unsigned char *bytes,
 {
     uint64_t length = 0;
     *tensors = (skn_safetensors_t){ 0 };
-    if (byte_count < LENGTH_BYTES)
+    if (byte_count < SKN_SAFETENSORS_LENGTH_BYTES)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: %zu bytes are too few for a header", path,
                         byte_count);
@@ -332,15 +329,15 @@ skn_safetensors_parse(const char *path, const unsigned char *bytes,
         skn_safetensors_length(path, bytes, file_bytes, &length, error);
     if (status != SKN_OK)
         return status;
-    if (length > byte_count - LENGTH_BYTES)
+    if (length > byte_count - SKN_SAFETENSORS_LENGTH_BYTES)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: %zu bytes of a header of %" PRIu64, path,
-                        byte_count - LENGTH_BYTES, length);
-    const char *json = (const char *)bytes + LENGTH_BYTES;
+                        byte_count - SKN_SAFETENSORS_LENGTH_BYTES, length);
+    const char *json = (const char *)bytes + SKN_SAFETENSORS_LENGTH_BYTES;
     json_t *root = skn_json_object_parse(path, json, (size_t)length, error);
     if (!root)
         return SKN_BAD_DATA;
-    tensors->header_bytes = LENGTH_BYTES + length;
+    tensors->header_bytes = SKN_SAFETENSORS_LENGTH_BYTES + length;
     status = read_tensors(path, root, tensors, error);
     if (status == SKN_OK)
         status = check_offsets(path, tensors,

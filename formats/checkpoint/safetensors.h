@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SKN_SAFETENSORS_LENGTH_BYTES 8u /* the number before the header */
 /* The reference reader stops at 100 MB; 65,536 tensors of ours need 14 MiB. */
 #define SKN_SAFETENSORS_HEADER_BYTES_MAX (16u << 20)
 /* Tensors of one file, and of one checkpoint: 10^7 rows in blocks of 4,096, by
@@ -34,6 +35,8 @@ typedef enum skn_dtype {
     SKN_DTYPE_BF16,
     SKN_DTYPE_U32,
     SKN_DTYPE_U64,
+    SKN_DTYPE_I8,
+    SKN_DTYPE_U8,
     SKN_DTYPE_COUNT
 } skn_dtype_t;
 
@@ -71,13 +74,17 @@ skn_status_t skn_safetensor_size(const skn_safetensor_t *tensor,
 skn_status_t skn_safetensors_place(skn_safetensor_t *tensor, size_t count,
                                    uint64_t *data_bytes, skn_error_t *error);
 
+/* The `format` in the metadata: that of Skein, and the one that the
+ * Transformers library reads. */
+#define SKN_SAFETENSORS_SKEIN "\"format\":\"skein\""
+#define SKN_SAFETENSORS_PT "\"format\":\"pt\""
+
 /* The first bytes of the file that holds the placed tensors: length, JSON and
- * padding. `format` is the word in its metadata: "skein", or "pt" for a file
- * that the Transformers library reads. *header is the caller's to free.
- * SKN_BAD_DATA when a name holds a quote, a backslash or a control character,
- * or the header grows too long. */
+ * padding, a multiple of 64. `metadata` are the members of its metadata, as
+ * JSON. *header is the caller's to free. SKN_BAD_DATA when a name holds a
+ * quote, a backslash or a control character, or the header grows too long. */
 skn_status_t skn_safetensors_header(const skn_safetensor_t *tensor,
-                                    size_t count, const char *format,
+                                    size_t count, const char *metadata,
                                     unsigned char **header,
                                     size_t *header_bytes, skn_error_t *error);
 

@@ -1,5 +1,7 @@
-/* names.c - reads a file of names, one a line.
+/* names.c - reads names, one a line, from a file or from memory.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "formats/dataset/names.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "formats/source/lines.h"
 #include "formats/dataset/xmc.h"
 #include "skein/limits.h"
-#include "skein/points.h"
 
 /* The names, of which a host sees the first member. */
 typedef struct name_file {
@@ -79,6 +80,38 @@ read_all(name_file_t *file, skn_lines_t *lines, skn_error_t *error)
     }
 }
 
+/* Sets the pointers once all names are there; frees them after a failure. */
+static skn_names_t *
+finish(name_file_t *file, skn_status_t status, skn_error_t *error)
+{
+    skn_names_t *names = &file->names;
+    if (status == SKN_OK) {
+        file->name = calloc(names->count + 1, sizeof(*file->name));
+        if (!file->name)
+            status = skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",
+                              names->count);
+    }
+    if (status != SKN_OK) {
+        skn_names_close(&names);
+        return NULL;
+    }
+    for (size_t k = 0; k < names->count; k++)
+        file->name[k] = file->text + file->start[k];
+    names->name = (const char *const *)file->name;
+    free(file->start);
+    file->start = NULL;
+    return names;
+}
+
+static name_file_t *
+begin(skn_error_t *error)
+{
+    name_file_t *file = calloc(1, sizeof(*file));
+    if (!file)
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory for names");
+    return file;
+}
+
 skn_names_t *
 skn_names_open(const char *path, skn_error_t *error)
 {
@@ -88,28 +121,43 @@ skn_names_open(const char *path, skn_error_t *error)
     skn_lines_t *lines = skn_lines_open(path, error);
     if (!lines)
         return NULL;
-    name_file_t *file = calloc(1, sizeof(*file));
-    skn_names_t *names = file ? &file->names : NULL;
-    skn_status_t status =
-        file ? read_all(file, lines, error)
-             : skn_fail(error, SKN_NO_MEMORY, "no memory for names");
+    name_file_t *file = begin(error);
+    skn_status_t status = file ? read_all(file, lines, error) : SKN_OK;
     skn_lines_close(&lines);
-    if (status == SKN_OK) {
-        file->name = calloc(names->count + 1, sizeof(*file->name));
-        if (!file->name)
-            status = skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",
-                              names->count);
+    return file ? finish(file, status, error) : NULL;
+}
+
+skn_names_t *
+skn_names_read(const char *text, size_t bytes, skn_error_t *error)
+{
+    const char *end = text + bytes;
+    name_file_t *file = begin(error);
+    skn_status_t status = SKN_OK;
+    while (file && text < end && status == SKN_OK) {
+        const char *line_end = memchr(text, '\n', (size_t)(end - text));
+        if (!line_end)
+            line_end = end;
+        status = add(file, text, (size_t)(line_end - text), error);
+        text = line_end + 1;
     }
-    for (size_t k = 0; status == SKN_OK && k < names->count; k++)
-        file->name[k] = file->text + file->start[k];
-    if (status == SKN_OK) {
-        names->name = (const char *const *)file->name;
-        free(file->start);
-        file->start = NULL;
-    } else {
-        skn_names_close(&names);
+    return file ? finish(file, status, error) : NULL;
+}
+
+char *
+skn_names_text(const skn_names_t *names, size_t *bytes)
+{
+    size_t at = 0;
+    *bytes = 0;
+    for (size_t k = 0; k < names->count; k++)
+        *bytes += strlen(names->name[k]) + 1;
+    char *text = malloc(*bytes + 1);
+    for (size_t k = 0; text && k < names->count; k++) {
+        size_t one = strlen(names->name[k]);
+        memcpy(text + at, names->name[k], one);
+        text[at + one] = '\n';
+        at += one + 1;
     }
-    return names;
+    return text;
 }
 
 void

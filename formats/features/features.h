@@ -99,6 +99,11 @@ const skn_feature_options_t *skn_featurizer_options(
 const char *skn_featurizer_term(const skn_featurizer_t *featurizer,
                                 uint32_t feature, size_t *bytes);
 
+/* The sum over the training data of the feature's squared values, before a
+ * point is scaled, if each row has it once. */
+double skn_featurizer_mass(const skn_featurizer_t *featurizer,
+                           uint32_t feature);
+
 /* Replaces the row by the features of `count` texts. Terms that are not known
  * are left out. SKN_NO_MEMORY. */
 skn_status_t skn_featurizer_apply(const skn_featurizer_t *featurizer,

@@ -73,6 +73,13 @@ skn_featurizer_options(const skn_featurizer_t *featurizer)
     return &featurizer->options;
 }
 
+double
+skn_featurizer_mass(const skn_featurizer_t *featurizer, uint32_t feature)
+{
+    double idf = featurizer->idf[feature];
+    return (double)featurizer->rows_of[feature] * idf * idf;
+}
+
 const char *
 skn_featurizer_term(const skn_featurizer_t *featurizer, uint32_t feature,
                     size_t *bytes)

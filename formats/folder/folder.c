@@ -478,3 +478,26 @@ skn_folder_link(int folder, const char *path, const char *name,
                               "cannot link");
     return put_fresh(folder, path, fresh, name, "cannot replace", error);
 }
+
+skn_status_t
+skn_folder_name_file(int folder, const char *path, const char *fresh,
+                     const char *name, bool *taken, skn_error_t *error)
+{
+    if (linkat(folder, fresh, folder, name, 0) == 0)
+        return SKN_OK;
+    bool has_links = errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS;
+    if (!has_links &&
+        renameat2(folder, fresh, folder, name, RENAME_NOREPLACE) == 0)
+        return SKN_OK;
+    bool has_flags = has_links || errno != EINVAL;
+    int why = errno;
+    *taken = why == EEXIST;
+    if (!has_flags) {
+        *taken = faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!*taken && renameat(folder, fresh, folder, name) == 0)
+            return SKN_OK;
+        why = errno;
+    }
+    errno = why;
+    return skn_fail_errno(error, SKN_STORAGE, path, name, "cannot create");
+}

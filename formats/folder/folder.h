@@ -76,6 +76,13 @@ skn_status_t skn_folder_read_file(int folder, const char *path,
 skn_status_t skn_folder_open_file(int folder, const char *path,
                                   const char *name, int *file,
                                   uint64_t *file_bytes, skn_error_t *error);
+/* Gives the file `fresh` the name `name`, unless there is one of that name,
+ * which sets *taken. It may keep the name `fresh`, too. File systems without
+ * links (exFAT) can rename a file so; where a rename has no such flag either,
+ * the name is looked for before. SKN_STORAGE. */
+skn_status_t skn_folder_name_file(int folder, const char *path,
+                                  const char *fresh, const char *name,
+                                  bool *taken, skn_error_t *error);
 /* Points the symbolic link `name` at `target`: readers see the old target or
  * the new one. The folder is synced. */
 skn_status_t skn_folder_link(int folder, const char *path, const char *name,

@@ -30,9 +30,10 @@ extern "C" {
 
 typedef struct skn_inspection skn_inspection_t;
 
-/* Inspects a run folder, one checkpoint in it, or the folder that holds those
- * of a run's nodes. Reads every byte of every checkpoint and compares all
- * hashes, which takes seconds for each GB; of one checkpoint only its own.
+/* Inspects a run folder, one checkpoint in it, the folder that holds those of a
+ * run's nodes, or an exported model. Reads every byte of every checkpoint and
+ * compares all hashes, which takes seconds for each GB; of one checkpoint only
+ * its own.
  *
  * Damage is not a failure, but in the info: `is_damaged` and the warnings, and
  * `failure` if no checkpoint could be read at all. NULL and SKN_NO_INPUT (there
@@ -74,6 +75,10 @@ typedef struct skn_inspection_info_s {
      * pairs of a batch and a block of rows. False: there is no ledger. */
     bool has_ledger;
     uint64_t lost, applied_twice;
+    /* Hash of the data of an exported model (skn_predictor_export), 32 hex
+     * digits; then there are no checkpoints, epoch, metadata, weights_sha256.
+     * NULL: it is a run. */
+    const char *data_xxh3_128;
 } skn_inspection_info_t;
 
 /* NULL for a NULL. */

@@ -29,9 +29,10 @@ typedef struct skn_predictor skn_predictor_t;
 /* The most labels that can be requested for one point. */
 #define SKN_PREDICTOR_LABELS_MAX 128u
 
-/* Opens a model that was trained: a run folder (its `best` checkpoint if it has
- * one, else the newest that is whole) or one checkpoint, which must still be in
- * its run folder, where the config is. For a run on several nodes the folders
+/* Opens a model that was trained: a file that skn_predictor_export has written,
+ * a run folder (its `best` checkpoint if it has one, else the newest that is
+ * whole) or one checkpoint, which must still be in its run folder, where the
+ * config is. For a run on several nodes the folders
  * of the nodes are read together, in place: `path` is the folder that holds
  * them, or any one of them. For a run whose networks are not joined yet one
  * network is opened, and the warning names it. NULL and SKN_NO_INPUT (also for
@@ -156,6 +157,44 @@ SKN_API uint64_t skn_predictor_unknown(const skn_predictor_t *predictor,
  * does not have (true), or leaves such features out (false, the default). No
  * thread may use the predictor meanwhile. */
 SKN_API void skn_predictor_strict(skn_predictor_t *predictor, bool strict);
+
+/* How the rows of weights are stored in an exported model. */
+typedef enum skn_export_rows {
+    SKN_EXPORT_F32,  /* as they were trained */
+    SKN_EXPORT_BF16, /* two bytes a weight */
+    SKN_EXPORT_INT8  /* one byte a weight, and one scale a row */
+} skn_export_rows_t;
+
+/* Zeros are the defaults. */
+typedef struct skn_export_options {
+    uint32_t struct_bytes; /* sizeof(skn_export_options_t) */
+    skn_export_rows_t rows;
+    /* The file has at most so many bytes: with shorter rows than `rows` if
+     * needed, and if int8 is still too large, without the rows of the features
+     * that matter least. 0: of any size. */
+    uint64_t bytes_max;
+} skn_export_options_t;
+
+typedef struct skn_exported {
+    uint32_t struct_bytes; /* set by the caller before the call */
+    skn_export_rows_t rows;
+    uint64_t bytes;
+    uint32_t feature_count, kept_count; /* features, and those with a row */
+} skn_exported_t;
+
+/* Writes the model as one file: weights, ranker, words, names of labels and
+ * config (docs/reference/checkpoint.md). skn_predictor_open takes it in place
+ * of a run folder: it maps the file, which must not be changed meanwhile, so
+ * that processes share its memory. With SKN_EXPORT_F32 and bytes_max 0 it
+ * answers with the same bits. The file appears whole or not at all. `options`
+ * and `exported` may be NULL. SKN_USAGE; SKN_CANNOT_CREATE if `path` exists;
+ * SKN_BAD_DATA if the model cannot become so small; SKN_STORAGE;
+ * SKN_NO_MEMORY. */
+SKN_API skn_status_t skn_predictor_export(const skn_predictor_t *predictor,
+                                          const char *path,
+                                          const skn_export_options_t *options,
+                                          skn_exported_t *exported,
+                                          skn_error_t *error);
 
 /* Holds the current predictor of a service: its threads acquire it here, and a
  * reload stores the next one. SKN_ZERO is an empty slot. Caller's memory, which

@@ -204,8 +204,8 @@ says "eval reports a missing test file" 66 \
     "skein: gone.txt: no such file; check the path" \
     "$skein" eval run -o data.test=gone.txt
 says "eval refuses what is no model" 66 \
-    "skein: empty is neither a run folder nor a checkpoint; \`skein train\` \
-prints the run folder as it starts" "$skein" eval empty
+    "skein: empty is neither a run folder, a checkpoint nor an exported model; \
+\`skein train\` prints the run folder as it starts" "$skein" eval empty
 says "predict reports a missing folder" 66 \
     "skein: gone: No such file or directory" "$skein" predict gone
 
@@ -424,8 +424,9 @@ it with \`skein train --resume run\`" "$skein" train run
 check_code 78 "a data file for a model file is reported" \
     "$skein" train train.txt
 says "a model file for a run folder is reported" 66 \
-    "skein: tiny.yaml is neither a run folder nor a checkpoint; \`skein \
-train\` prints the run folder as it starts" "$skein" eval tiny.yaml
+    "skein: tiny.yaml is neither a run folder, a checkpoint nor an exported \
+model; \`skein train\` prints the run folder as it starts" \
+    "$skein" eval tiny.yaml
 says "a trace that cannot be written is reported before the run" 73 \
     "skein: gone/trace.json: No such file or directory; choose a \
 file for the trace that you may write to" \

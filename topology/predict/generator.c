@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "actors/protocol/workspace.h"
+#include "formats/checkpoint/slim.h"
 #include "topology/predict/generator_internal.h"
 #include "topology/run/model_run.h"
 
@@ -46,18 +47,20 @@ load(skn_generator_t *generator, const char *path, skn_verify_t verify,
      skn_error_t *error)
 {
     skn_trained_t *trained = &generator->trained;
-    skn_status_t status = skn_trained_open(trained, path, verify, error);
+    bool is_slim = skn_slim_is(path);
+    skn_status_t status =
+        is_slim ? SKN_OK : skn_trained_open(trained, path, verify, error);
     if (status != SKN_OK)
         return status;
     const skn_model_t *model = trained->model;
-    if (!skn_model_is_decoder(model)) {
+    if (is_slim || !skn_model_is_decoder(model)) {
         (void)skn_fail(error, SKN_USAGE,
                        "%.200s holds a model that ranks labels, not a decoder "
                        "of text",
                        path);
         return skn_fail_hint(error, SKN_USAGE,
                              "`skein predict` ranks labels; only a decoder "
-                             "continues text, and only one can be exported");
+                             "continues text");
     }
     const skn_decoder_shape_t shape = skn_model_shape(model);
     const skn_decoder_names_t names = {

@@ -126,8 +126,9 @@ write_model(export_t *all, skn_error_t *error)
     skn_status_t status =
         skn_safetensors_place(all->tensor, all->count, &data_bytes, error);
     if (status == SKN_OK)
-        status = skn_safetensors_header(all->tensor, all->count, "pt", &header,
-                                        &header_bytes, error);
+        status =
+            skn_safetensors_header(all->tensor, all->count, SKN_SAFETENSORS_PT,
+                                   &header, &header_bytes, error);
     if (status == SKN_OK)
         status = skn_file_write(all->file, all->model_path, header,
                                 header_bytes, 0, error);
@@ -249,27 +250,15 @@ discard(const export_t *all, skn_error_t *error)
     return status;
 }
 
-/* Gives a file its name, unless there is one of that name: file systems without
- * links (exFAT) can rename a file so. Where a rename has no such flag either,
- * `refuse_old` has looked. */
 static skn_status_t
 give_name(const export_t *all, const char *name, skn_error_t *error)
 {
     char fresh[sizeof(FRESH MODEL)];
-    int folder = all->folder;
+    bool taken = false;
     (void)snprintf(fresh, sizeof(fresh), FRESH "%s", name);
-    if (linkat(folder, fresh, folder, name, 0) == 0)
-        return SKN_OK;
-    bool has_links = errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS;
-    if (!has_links &&
-        renameat2(folder, fresh, folder, name, RENAME_NOREPLACE) == 0)
-        return SKN_OK;
-    bool has_flags = has_links || errno != EINVAL;
-    if (!has_flags && renameat(folder, fresh, folder, name) == 0)
-        return SKN_OK;
-    if (errno == EEXIST)
-        return refuse_name(all, name, error);
-    return skn_fail_errno(error, SKN_STORAGE, all->path, name, "cannot create");
+    skn_status_t status = skn_folder_name_file(all->folder, all->path, fresh,
+                                               name, &taken, error);
+    return taken ? refuse_name(all, name, error) : status;
 }
 
 static skn_status_t

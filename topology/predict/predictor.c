@@ -9,17 +9,11 @@
 #include "topology/predict/points_clean.h"
 #include "topology/predict/predictor_internal.h"
 
-static skn_status_t
-load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
-     skn_error_t *error)
+skn_status_t
+skn_predictor_layers(const skn_model_t *model, const char *path,
+                     const char *names[SKN_NETWORK_LAYERS_MAX],
+                     skn_error_t *error)
 {
-    const char *names[SKN_NETWORK_LAYERS_MAX];
-    skn_trained_t *trained = &predictor->trained;
-    skn_status_t status = skn_trained_open(trained, path, verify, error);
-    if (status != SKN_OK)
-        return status;
-    const skn_model_t *model = trained->model;
-    size_t count = model->layer_count;
     if (skn_model_is_decoder(model))
         return skn_fail_hint(
             error,
@@ -27,10 +21,26 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
                      "%.200s holds a decoder of text, which ranks no labels",
                      path),
             "use `skein generate`");
-    for (size_t k = 0; k < count && k < SKN_NETWORK_LAYERS_MAX; k++)
+    for (size_t k = 0; k < model->layer_count && k < SKN_NETWORK_LAYERS_MAX;
+         k++)
         names[k] = model->layers[k].name;
+    return SKN_OK;
+}
+
+static skn_status_t
+load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
+     skn_error_t *error)
+{
+    const char *names[SKN_NETWORK_LAYERS_MAX];
+    skn_trained_t *trained = &predictor->trained;
+    skn_status_t status = skn_trained_open(trained, path, verify, error);
+    if (status == SKN_OK)
+        status = skn_predictor_layers(trained->model, path, names, error);
+    if (status != SKN_OK)
+        return status;
+    size_t count = trained->model->layer_count;
     predictor->network.softmax =
-        model->layers[count - 1].loss != SKN_LOSS_ONE_VS_ALL;
+        trained->model->layers[count - 1].loss != SKN_LOSS_ONE_VS_ALL;
     return skn_network_load(&predictor->network, trained->checkpoint, names,
                             (uint32_t)count, skn_memory_available_bytes(),
                             error);
@@ -64,8 +74,15 @@ load_vocabulary(skn_predictor_t *predictor, skn_error_t *error)
             " of its run folder");
     }
     predictor->vocabulary = skn_vocabulary_open(path, error);
-    if (!predictor->vocabulary)
-        return error->status;
+    return predictor->vocabulary
+               ? skn_predictor_check_words(predictor, path, error)
+               : error->status;
+}
+
+skn_status_t
+skn_predictor_check_words(const skn_predictor_t *predictor, const char *path,
+                          skn_error_t *error)
+{
     const skn_network_t *network = &predictor->network;
     if (skn_resume_is_same(skn_run_folder_config(place->run),
                            SKN_RESUME_VOCABULARY,
@@ -120,18 +137,35 @@ unload(skn_predictor_t *predictor)
     skn_trained_close(&predictor->trained);
 }
 
+static skn_status_t
+load_run(skn_predictor_t *predictor, const char *path, skn_error_t *error)
+{
+    skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
+    if (skn_trained_may_be_older(&predictor->trained, status)) {
+        unload(predictor);
+        status = load(predictor, path, SKN_VERIFY_ALL, error);
+    }
+    if (status == SKN_OK)
+        status = load_names(predictor, error);
+    return status == SKN_OK ? load_vocabulary(predictor, error) : status;
+}
+
 static void
 describe(skn_predictor_t *predictor)
 {
     const skn_trained_t *trained = &predictor->trained;
     const skn_network_t *network = &predictor->network;
+    const skn_slim_t *slim = predictor->slim;
     predictor->info = (skn_predictor_info_t){
         .struct_bytes = sizeof(skn_predictor_info_t),
-        .path = skn_checkpoint_path(trained->checkpoint),
-        .run_id = skn_checkpoint_run_id(trained->checkpoint),
+        .path = slim ? slim->path : skn_checkpoint_path(trained->checkpoint),
+        .run_id = slim ? slim->facts.run_id
+                       : skn_checkpoint_run_id(trained->checkpoint),
         .warning = trained->warning,
-        .config = skn_run_folder_config(trained->place.run),
-        .batch = skn_checkpoint_batch(trained->checkpoint),
+        .config = slim ? slim->facts.config
+                       : skn_run_folder_config(trained->place.run),
+        .batch = slim ? slim->facts.batch
+                      : skn_checkpoint_batch(trained->checkpoint),
         .feature_count = network->feature_count,
         .label_count = network->units[network->layer_count - 1],
         .layer_count = network->layer_count,
@@ -164,15 +198,9 @@ skn_predictor_open(const char *path, skn_error_t *error)
     }
     predictor->kept = kept;
     atomic_init(&predictor->references, 1);
-    skn_status_t status = load(predictor, path, SKN_VERIFY_LAZY, error);
-    if (skn_trained_may_be_older(&predictor->trained, status)) {
-        unload(predictor);
-        status = load(predictor, path, SKN_VERIFY_ALL, error);
-    }
-    if (status == SKN_OK)
-        status = load_names(predictor, error);
-    if (status == SKN_OK)
-        status = load_vocabulary(predictor, error);
+    skn_status_t status = skn_slim_is(path)
+                              ? skn_predictor_load_slim(predictor, path, error)
+                              : load_run(predictor, path, error);
     if (status == SKN_OK)
         describe(predictor);
     else
@@ -200,6 +228,7 @@ skn_predictor_close(skn_predictor_t **predictor)
         1)
         return;
     unload(own);
+    skn_slim_close(&own->slim);
     skn_names_close(&own->names);
     skn_vocabulary_destroy(&own->vocabulary);
     for (size_t k = 0; k < SKN_PREDICTOR_KEPT_MAX; k++)

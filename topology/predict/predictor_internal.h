@@ -8,6 +8,7 @@
 
 #include "actors/protocol/data.h"
 #include "actors/predict/network.h"
+#include "formats/checkpoint/slim.h"
 #include "topology/predict/points_clean.h"
 #include "topology/run/trained.h"
 
@@ -20,7 +21,8 @@ typedef struct skn_predictor_kept {
 } skn_predictor_kept_t;
 
 struct skn_predictor {
-    skn_trained_t trained;
+    skn_slim_t *slim;      /* NULL: it was read from a run */
+    skn_trained_t trained; /* of a file: the model alone */
     skn_network_t network;
     skn_predictor_info_t info;
     skn_names_t *names;           /* of the labels; NULL: none */
@@ -35,6 +37,17 @@ struct skn_predictor {
 
 /* Adds a reference, beside one that the caller has, and returns `predictor`. */
 skn_predictor_t *skn_predictor_share(skn_predictor_t *predictor);
+
+/* predictor_slim.c: maps the exported file `path`, with names and words. */
+skn_status_t skn_predictor_load_slim(skn_predictor_t *predictor,
+                                     const char *path, skn_error_t *error);
+/* Refuses a decoder; lists the names of the model's layers. */
+skn_status_t skn_predictor_layers(const skn_model_t *model, const char *path,
+                                  const char *names[SKN_NETWORK_LAYERS_MAX],
+                                  skn_error_t *error);
+/* Whether the vocabulary can be the model's. SKN_BAD_DATA. */
+skn_status_t skn_predictor_check_words(const skn_predictor_t *predictor,
+                                       const char *path, skn_error_t *error);
 
 /* How the run's files are opened: as in training, with the model's sizes. */
 skn_data_t skn_predictor_data(const skn_predictor_t *predictor);

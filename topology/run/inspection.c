@@ -10,8 +10,9 @@
 
 /* --- warnings ------------------------------------------------------------ */
 
-static void
-warn(skn_inspection_t *inspection, const char *text, const char *hint)
+void
+skn_inspection_warn(skn_inspection_t *inspection, const char *text,
+                    const char *hint)
 {
     size_t count = inspection->info.warning_count;
     skn_error_t *more =
@@ -49,7 +50,7 @@ warn_of_damage(skn_inspection_t *inspection, const char *name,
     inspection->info.is_damaged = true;
     (void)skn_fail(&error, SKN_BAD_DATA, "%s cannot be used: %s", name,
                    why->text);
-    warn(inspection, error.text, "");
+    skn_inspection_warn(inspection, error.text, "");
 }
 
 /* --- verification -------------------------------------------------------- */
@@ -78,7 +79,8 @@ prove_best(skn_inspection_t *inspection)
     if (lstat(path, &facts) != 0 || stat(path, &facts) == 0)
         return;
     inspection->info.is_damaged = true;
-    warn(inspection, "`best` names a checkpoint that is missing", "");
+    skn_inspection_warn(inspection, "`best` names a checkpoint that is missing",
+                        "");
 }
 
 /* Verifies the checkpoint in the folders of all nodes: damage in one folder is
@@ -276,7 +278,7 @@ show(skn_inspection_t *inspection)
     if (!any && inspection->all.count > 0) {
         skn_trained_missing(&inspection->place, &why);
         if (why.text[0])
-            warn(inspection, why.text, why.hint);
+            skn_inspection_warn(inspection, why.text, why.hint);
     }
 }
 
@@ -310,6 +312,8 @@ inspect(skn_inspection_t *inspection, skn_error_t *error)
 {
     skn_inspection_info_t *info = &inspection->info;
     skn_trained_place_t *place = &inspection->place;
+    if (skn_slim_is(inspection->path))
+        return skn_inspection_read_slim(inspection, error);
     skn_status_t status = skn_trained_find(inspection->path, place, error);
     if (status == SKN_OK)
         status = skn_inventory_open_all(&inspection->all, place, error);
@@ -321,7 +325,7 @@ inspect(skn_inspection_t *inspection, skn_error_t *error)
     info->created = skn_run_folder_created(place->run);
     info->config = skn_run_folder_config(place->run);
     if (place->note[0])
-        warn(inspection, place->note, "");
+        skn_inspection_warn(inspection, place->note, "");
     status = read_checkpoints(inspection, error);
     if (status == SKN_OK)
         show(inspection);
@@ -366,6 +370,7 @@ skn_inspection_close(skn_inspection_t **inspection)
     *inspection = NULL;
     json_decref(own->metadata);
     skn_checkpoint_close(&own->shown);
+    skn_slim_close(&own->slim);
     skn_inventory_close(&own->all);
     skn_trained_place_fini(&own->place);
     free(own->warning);

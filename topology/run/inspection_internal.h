@@ -5,6 +5,7 @@
 #define TOPOLOGY_RUN_INSPECTION_INTERNAL_H
 
 #include "formats/checkpoint/ledger.h"
+#include "formats/checkpoint/slim.h"
 #include "skein/inspection.h"
 #include "topology/run/checkpoint_inventory.h"
 
@@ -13,6 +14,7 @@ struct skn_inspection {
     skn_trained_place_t place;
     skn_inventory_t all;
     skn_checkpoint_t *shown; /* may be NULL */
+    skn_slim_t *slim;        /* NULL: it is no exported model */
     json_t *metadata;        /* of the one that is shown */
     char sha256[SKN_SHA256_TEXT_BYTES];
     skn_ledger_verdict_t ledger;
@@ -28,5 +30,12 @@ struct skn_inspection {
     skn_inspection_piece_t *piece;
     char (*hash)[SKN_HASH_TEXT_BYTES];
 };
+
+/* Adds a warning. */
+void skn_inspection_warn(skn_inspection_t *inspection, const char *text,
+                         const char *hint);
+/* inspection_slim.c: of an exported model. */
+skn_status_t skn_inspection_read_slim(skn_inspection_t *inspection,
+                                      skn_error_t *error);
 
 #endif

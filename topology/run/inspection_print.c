@@ -124,12 +124,19 @@ print_text(const skn_inspection_t *inspection, FILE *file)
                     file);
         return;
     }
-    (void)fprintf(file,
-                  "shown    %s\nbatch    %" PRIu64 ", epoch %" PRIu64 "%s\n"
-                  "weights_sha256 %s\n",
-                  info->checkpoint_path, info->batch, info->epoch,
-                  info->is_finished ? ", the run has finished" : "",
-                  info->weights_sha256);
+    if (info->data_xxh3_128)
+        (void)fprintf(file,
+                      "shown    %s\nbatch    %" PRIu64 ", exported: %" PRIu64
+                      " bytes\ndata_xxh3_128 %s\n",
+                      info->checkpoint_path, info->batch, info->bytes,
+                      info->data_xxh3_128);
+    else
+        (void)fprintf(file,
+                      "shown    %s\nbatch    %" PRIu64 ", epoch %" PRIu64 "%s\n"
+                      "weights_sha256 %s\n",
+                      info->checkpoint_path, info->batch, info->epoch,
+                      info->is_finished ? ", the run has finished" : "",
+                      info->weights_sha256);
     if (info->has_ledger)
         (void)fprintf(file,
                       "ledger   %" PRIu64 " lost, %" PRIu64 " applied twice\n",
@@ -217,7 +224,12 @@ add_shown(skn_json_text_t *text, const skn_inspection_t *inspection)
     skn_json_text_add_string(text, info->checkpoint_path);
     skn_json_text_add(text, ",\"batch\":%" PRIu64 ",\"weights_sha256\":\"%s\"",
                       info->batch, info->weights_sha256);
-    skn_ledger_write(&inspection->ledger, text);
+    if (info->data_xxh3_128)
+        skn_json_text_add(text,
+                          ",\"bytes\":%" PRIu64 ",\"data_xxh3_128\":\"%s\"",
+                          info->bytes, info->data_xxh3_128);
+    else
+        skn_ledger_write(&inspection->ledger, text);
     skn_json_text_add(text, ",\"tensors\":[");
     for (size_t k = 0; k < info->tensor_count; k++) {
         skn_json_text_add(text, "%s", k ? "," : "");

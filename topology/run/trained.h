@@ -48,6 +48,10 @@ skn_status_t skn_trained_check_tokenizer(const skn_trained_place_t *place,
 skn_status_t skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                                skn_error_t *error);
 
+/* The same from the text of a config. */
+skn_status_t skn_trained_model_of(const char *config, skn_model_t **model,
+                                  skn_error_t *error);
+
 /* Opens the checkpoint of the place: the one that the path names; else the best
  * one of the run, if it has one; else its newest that is whole. *gone: `best`
  * names a checkpoint that is gone. If nodes have a part each and some are

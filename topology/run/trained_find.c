@@ -188,7 +188,9 @@ static skn_status_t
 refuse(const char *path, const skn_node_folders_t *parts, skn_error_t *error)
 {
     (void)skn_fail(error, SKN_NO_INPUT,
-                   "%s is neither a run folder nor a checkpoint", path);
+                   "%s is neither a run folder, a checkpoint nor an "
+                   "exported model",
+                   path);
     if (parts->other[0][0])
         return skn_fail_hint(error, SKN_NO_INPUT,
                              "it holds several runs, such as %.60s and %.60s: "
@@ -396,7 +398,13 @@ skn_status_t
 skn_trained_model(const skn_run_folder_t *run, skn_model_t **model,
                   skn_error_t *error)
 {
-    const char *config = skn_run_folder_config(run);
+    return skn_trained_model_of(skn_run_folder_config(run), model, error);
+}
+
+skn_status_t
+skn_trained_model_of(const char *config, skn_model_t **model,
+                     skn_error_t *error)
+{
     skn_problems_t *problems = skn_problems_new(error);
     if (!problems)
         return SKN_NO_MEMORY;

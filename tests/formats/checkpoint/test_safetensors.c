@@ -68,7 +68,8 @@ Test(safetensors, reads_back_its_own_header)
     memcpy(tensor, sample, sizeof(sample));
     cr_assert_eq(skn_safetensors_place(tensor, SAMPLE_COUNT, &data_bytes, NULL),
                  SKN_OK);
-    cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT, "skein", &header,
+    cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT,
+                                        SKN_SAFETENSORS_SKEIN, &header,
                                         &header_bytes, NULL),
                  SKN_OK);
     cr_expect_eq(header_bytes % 8, 0);
@@ -100,7 +101,8 @@ Test(safetensors, refuses_every_truncation_and_survives_every_change)
     uint64_t data_bytes;
     memcpy(tensor, sample, sizeof(sample));
     (void)skn_safetensors_place(tensor, SAMPLE_COUNT, &data_bytes, NULL);
-    cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT, "skein", &header,
+    cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT,
+                                        SKN_SAFETENSORS_SKEIN, &header,
                                         &header_bytes, NULL),
                  SKN_OK);
     for (size_t count = 0; count < header_bytes; count++) {
@@ -137,7 +139,7 @@ Test(safetensors, says_what_it_refuses)
         { "[]", "x.safetensors: an object is expected", 0 },
         { "{\"a\":" ENTRY("F16", "1", "0", "2") "}",
           "x.safetensors: tensor a: its dtype is not one of F32, BF16, U32, "
-          "U64",
+          "U64, I8, U8",
           2 },
         { "{\"a\":" ENTRY("F32", "2", "0", "4") "}",
           "x.safetensors: tensor a: offsets 0 to 4 for 8 bytes", 4 },
@@ -218,8 +220,8 @@ Test(safetensors, refuses_names_that_would_need_an_escape)
         unsigned char *header = NULL;
         size_t header_bytes;
         (void)snprintf(tensor.name, sizeof(tensor.name), "%s", names[i]);
-        cr_expect_eq(skn_safetensors_header(&tensor, 1, "skein", &header,
-                                            &header_bytes, NULL),
+        cr_expect_eq(skn_safetensors_header(&tensor, 1, SKN_SAFETENSORS_SKEIN,
+                                            &header, &header_bytes, NULL),
                      SKN_BAD_DATA);
     }
 }

@@ -447,8 +447,9 @@ Test(predictor, what_is_no_model_is_reported)
     trained_make(&fixture);
     expect_no_model("/nowhere", SKN_NO_INPUT,
                     "/nowhere: No such file or directory");
-    expect_no_model(fixture.folder, SKN_NO_INPUT,
-                    "is neither a run folder nor a checkpoint");
+    expect_no_model(
+        fixture.folder, SKN_NO_INPUT,
+        "is neither a run folder, a checkpoint nor an exported model");
     (void)snprintf(path, sizeof(path), "%s/batch-000000000001", fixture.path);
     (void)snprintf(away, sizeof(away), "%s/away", fixture.folder);
     cr_assert_eq(rename(path, away), 0);

@@ -216,7 +216,8 @@ predict_with_nothing(void)
            skn_predictor_best_texts(NULL, NULL, NULL, 1, 0, NULL, NULL, NULL) ==
                SKN_USAGE &&
            !skn_predictor_read(NULL, "-", &error) && is_usage(error.status) &&
-           !skn_predictor_read(NULL, NULL, NULL);
+           !skn_predictor_read(NULL, NULL, NULL) &&
+           is_usage(skn_predictor_export(NULL, "x", NULL, NULL, &error));
 }
 
 static bool

@@ -211,6 +211,9 @@ predict_with_nothing(void)
            is_usage(skn_predictor_index(NULL, 1, 1, &error)) &&
            is_usage(
                skn_predictor_best(NULL, &points, 1, label, score, &error)) &&
+           is_usage(skn_predictor_best_texts(NULL, NULL, NULL, 1, 1, label,
+                                             score, &error)) &&
+           !skn_predictor_read(NULL, "x", &error) && is_usage(error.status) &&
            skn_predictor_best(NULL, NULL, 0, NULL, NULL, NULL) == SKN_USAGE;
 }
 

@@ -179,10 +179,10 @@ skn_vocabulary_find(const char *path, const char *text, size_t bytes,
                         "%s: was written by another version of Skein", path);
     size_t left = bytes - head_bytes;
     form->features = text + head_bytes;
-    form->names = form->features + form->features_bytes;
-    if (form->features_bytes > left || form->names_bytes > left ||
-        form->features_bytes + form->names_bytes != left ||
-        skn_vocabulary_hash(form) != hash)
+    bool fits = form->features_bytes <= left &&
+                form->names_bytes == left - form->features_bytes;
+    form->names = form->features + (fits ? form->features_bytes : 0);
+    if (!fits || skn_vocabulary_hash(form) != hash)
         return skn_fail(error, SKN_BAD_DATA,
                         "%s: is damaged: its hash does not fit", path);
     return SKN_OK;

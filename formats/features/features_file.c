@@ -155,7 +155,8 @@ refuse(const char *name, size_t line, const char *what, skn_error_t *error)
     return NULL;
 }
 
-/* Reads a whole number at *at, which `behind` follows; moves *at behind it. */
+/* Reads a whole number at *at, without zeros in front, which `behind` follows.
+ * Moves *at behind it. */
 static bool
 take_number(const char **at, const char *end, char behind, uint64_t *number)
 {
@@ -166,7 +167,8 @@ take_number(const char **at, const char *end, char behind, uint64_t *number)
             return false;
         *number = 10 * *number + (uint64_t)(*digit - '0');
     }
-    if (digit == *at || digit == end || *digit != behind)
+    bool has_zeros = digit - *at > 1 && **at == '0';
+    if (digit == *at || digit == end || *digit != behind || has_zeros)
         return false;
     *at = digit + 1;
     return true;

@@ -213,36 +213,52 @@ add_run(skn_words_t *words, const char *run, size_t bytes, size_t *used)
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* Adds an ASCII word; returns where it ends, or `run` if the word has a
+ * character beyond ASCII. */
+static const unsigned char *
+add_ascii(skn_words_t *words, const unsigned char *run,
+          const unsigned char *end)
+{
+    const unsigned char *at = run;
+    size_t from = words->byte_count;
+    char *to = words->bytes + from;
+    while (at < end && (class_of[*at] == LOWER || class_of[*at] == UPPER)) {
+        *to++ = (char)(class_of[*at] == UPPER ? *at | 0x20 : *at);
+        at++;
+    }
+    if (at < end && class_of[*at] == BEYOND)
+        return run;
+    words->byte_count = from + (size_t)(at - run);
+    end_word(words, from);
+    return at;
+}
+
 bool
 skn_words_add(skn_words_t *words, const char *text, size_t bytes)
 {
     const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
+    const unsigned char *run_end = at; /* of the last run beyond ASCII */
     /* ASCII words have the bytes that they are written with. */
     if (!reserve(words, bytes + 4))
         return false;
     while (at < end) {
         while (at < end && class_of[*at] == OTHER)
             at++;
-        const unsigned char *run = at;
-        size_t from = words->byte_count;
-        char *to = words->bytes + from;
-        while (at < end && (class_of[*at] == LOWER || class_of[*at] == UPPER)) {
-            *to++ = (char)(class_of[*at] == UPPER ? *at | 0x20 : *at);
-            at++;
+        if (at >= run_end) {
+            const unsigned char *run = at;
+            at = add_ascii(words, run, end);
+            if (at > run || at == end)
+                continue;
+            /* The run is looked at once, however many pieces it has. */
+            for (run_end = at; run_end < end && class_of[*run_end] != OTHER;)
+                run_end++;
         }
-        if (at < end && class_of[*at] == BEYOND) {
-            while (at < end && class_of[*at] != OTHER)
-                at++;
-            size_t used;
-            if (!add_run(words, (const char *)run, (size_t)(at - run), &used))
-                return false;
-            at = run + used;
-            if (!reserve(words, (size_t)(end - at) + 4))
-                return false;
-            continue;
-        }
-        words->byte_count = from + (size_t)(at - run);
-        end_word(words, from);
+        size_t used;
+        if (!add_run(words, (const char *)at, (size_t)(run_end - at), &used))
+            return false;
+        at += used;
+        if (!reserve(words, (size_t)(end - at) + 4))
+            return false;
     }
     return true;
 }

@@ -12,7 +12,6 @@
 #include "skein/limits.h"
 
 #define SPANS_FIRST 16u
-/* Columns that a sentence lists. */
 #define TEXT_COLUMN_DEFAULT "text"
 #define LABEL_COLUMN_DEFAULT "labels"
 
@@ -116,7 +115,8 @@ take_columns(skn_records_t *records, skn_error_t *error)
     label = records->options.label_column;
     if (!label || !*label)
         label = LABEL_COLUMN_DEFAULT;
-    records->label_column = (skn_span_t){ label, strlen(label) };
+    records->label_column =
+        skn_span_trimmed((skn_span_t){ label, strlen(label) });
     return SKN_OK;
 }
 
@@ -196,6 +196,24 @@ refuse_first(const skn_records_t *records, bool is_empty, skn_error_t *error)
         "a row has labels and a text, or labels and feature:value");
 }
 
+/* Whether the line begins with the byte order mark of UTF-16. */
+static bool
+is_utf16(skn_span_t line)
+{
+    return line.bytes >= 2 && (memcmp(line.at, "\xff\xfe", 2) == 0 ||
+                               memcmp(line.at, "\xfe\xff", 2) == 0);
+}
+
+static skn_status_t
+refuse_utf16(const skn_records_t *records, skn_error_t *error)
+{
+    return skn_fail_hint(error,
+                         skn_fail(error, SKN_BAD_DATA,
+                                  "%s:1: the text is UTF-16",
+                                  skn_stream_name_shown(records->name)),
+                         "save it as UTF-8");
+}
+
 /* Reads the first line, and finds the format. */
 static skn_status_t
 begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
@@ -208,6 +226,8 @@ begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
         return status;
     if (!line->at)
         return refuse_first(records, line->bytes == SIZE_MAX, error);
+    if (is_utf16(*line))
+        return refuse_utf16(records, error);
     recognise(records, *line);
     return records->options.format == SKN_RECORDS_AUTO
                ? refuse_unknown(records, error)
@@ -312,8 +332,6 @@ skn_records_close(skn_records_t **records)
     if (!dying)
         return;
     skn_lines_close(&dying->lines);
-    if (dying->csv.is_open)
-        csv_free(&dying->csv.parser);
     json_decref(dying->object);
     free(dying->csv.bytes);
     free(dying->csv.end);
@@ -349,6 +367,7 @@ take_line(skn_records_t *records, skn_span_t line, bool *complete,
     if (line.at)
         return records->reader->line(records, line, complete, error);
     *complete = true;
+    records->csv.is_open = false;
     return skn_fail(error, SKN_BAD_DATA,
                     "%s:%" PRIu64 ": the line has %zu bytes, at most %u are "
                     "read",

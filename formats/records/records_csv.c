@@ -1,17 +1,17 @@
 /* records_csv.c - rows of CSV and TSV (RFC 4180), with columns by name.
  *
- * libcsv cuts rows into fields; here is which of them are texts and labels. The
- * separator is the one of ',', ';', '|' and tab that the first row has most
- * often outside of quotation marks, a tab for tsv.
+ * Rows are cut as by Python's csv, which takes what RFC 4180 forbids: a
+ * quotation mark that does not begin a field is a character, and behind a
+ * closing one the field continues without. Blanks before an opening one are
+ * left out. A row ends with LF, CRLF or CR; a line end within quotation marks
+ * is an LF. The separator is the one of ',', ';', '|' and tab that the first
+ * row has most often outside of quotation marks, a tab for tsv.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "formats/records/records_internal.h"
 #include "formats/source/stream.h"
 #include "skein/limits.h"
-
-/* libcsv's own 128 bytes make a large field slow. */
-#define FIELD_BLOCK_BYTES 65536u
 
 /* --- the separator -------------------------------------------------------- */
 
@@ -23,6 +23,8 @@ count_outside_quotes(skn_span_t line, char separator)
     for (size_t k = 0; k < line.bytes; k++) {
         if (line.at[k] == '"')
             inside = !inside;
+        if (!inside && line.at[k] == '\r')
+            break;
         count += !inside && line.at[k] == separator;
     }
     return count;
@@ -46,35 +48,6 @@ separator_of(skn_span_t line)
 
 /* --- fields --------------------------------------------------------------- */
 
-static void
-take_field(void *field, size_t bytes, void *row_given)
-{
-    skn_csv_row_t *row = row_given;
-    void *all = row->bytes, *end = row->end;
-    if (row->no_memory)
-        return;
-    row->no_memory = !skn_records_grow(&all, &row->byte_room,
-                                       row->byte_count + bytes + 1, 1) ||
-                     !skn_records_grow(&end, &row->end_room,
-                                       row->field_count + 1, sizeof(*row->end));
-    row->bytes = all;
-    row->end = end;
-    if (row->no_memory)
-        return;
-    if (bytes > 0)
-        memcpy(row->bytes + row->byte_count, field, bytes);
-    row->byte_count += bytes;
-    row->end[row->field_count++] = row->byte_count;
-}
-
-static void
-take_row(int end, void *row_given)
-{
-    skn_csv_row_t *row = row_given;
-    (void)end;
-    row->is_complete = true;
-}
-
 static skn_span_t
 field(const skn_csv_row_t *row, size_t k)
 {
@@ -82,36 +55,97 @@ field(const skn_csv_row_t *row, size_t k)
     return (skn_span_t){ row->bytes + from, row->end[k] - from };
 }
 
-/* Begins a row, whatever was in progress. */
-static skn_status_t
-open_row(skn_records_t *records, char separator, skn_error_t *error)
+static size_t
+field_start(const skn_csv_row_t *row)
 {
-    skn_csv_row_t *row = &records->csv;
-    if (!row->is_open && csv_init(&row->parser, CSV_STRICT_FINI) != 0)
-        return skn_records_no_memory(records, error);
-    row->is_open = true;
-    csv_set_delim(&row->parser, (unsigned char)separator);
-    csv_set_blk_size(&row->parser, FIELD_BLOCK_BYTES);
-    return SKN_OK;
+    return row->field_count == 0 ? 0 : row->end[row->field_count - 1];
 }
 
-/* Takes a line of a row. */
+/* False: no memory. */
+static bool
+end_field(skn_csv_row_t *row)
+{
+    void *end = row->end;
+    if (!skn_records_grow(&end, &row->end_room, row->field_count + 1,
+                          sizeof(*row->end)))
+        return false;
+    row->end = end;
+    row->end[row->field_count++] = row->byte_count;
+    row->state = SKN_CSV_BEGIN;
+    return true;
+}
+
+/* Takes a byte of a field, which is not its end. */
+static void
+take_byte(skn_csv_row_t *row, char byte)
+{
+    const skn_csv_state_t state = row->state;
+    bool is_mark = byte == '"';
+    if (is_mark && state == SKN_CSV_BEGIN)
+        row->byte_count = field_start(row);
+    if (is_mark && (state == SKN_CSV_BEGIN || state == SKN_CSV_MARK))
+        row->state = SKN_CSV_QUOTED;
+    else if (is_mark && state == SKN_CSV_QUOTED)
+        row->state = SKN_CSV_MARK;
+    else if (state == SKN_CSV_MARK ||
+             (state == SKN_CSV_BEGIN && !skn_is_blank(byte)))
+        row->state = SKN_CSV_PLAIN;
+    if (!is_mark || state == SKN_CSV_MARK || state == SKN_CSV_PLAIN)
+        row->bytes[row->byte_count++] = byte;
+}
+
+/* Takes a line, or as much of it as the row has; *used are its bytes. False: no
+ * memory. */
+static bool
+cut(skn_csv_row_t *row, skn_span_t line, size_t *used)
+{
+    void *bytes = row->bytes;
+    bool good = skn_records_grow(&bytes, &row->byte_room,
+                                 row->byte_count + line.bytes + 1, 1);
+    row->bytes = bytes;
+    for (*used = 0; good && *used < line.bytes;) {
+        char byte = line.at[(*used)++];
+        bool ends = byte == row->separator || byte == '\r';
+        if (row->state == SKN_CSV_QUOTED || !ends) {
+            take_byte(row, byte);
+            continue;
+        }
+        good = end_field(row);
+        if (byte != '\r')
+            continue;
+        row->is_open = false;
+        return good;
+    }
+    row->is_open = row->state == SKN_CSV_QUOTED;
+    if (!row->is_open)
+        return good && end_field(row);
+    row->bytes[row->byte_count++] = '\n';
+    return good;
+}
+
+/* What is left of a line behind its first `used` bytes comes next. */
+static void
+keep_rest(skn_records_t *records, skn_span_t line, size_t used)
+{
+    records->has_first = used < line.bytes;
+    records->first = (skn_span_t){ line.at + used, line.bytes - used };
+}
+
+/* Takes a line of a row. What follows a CR is the next line. */
 static skn_status_t
 feed(skn_records_t *records, skn_span_t line, bool *complete,
      skn_error_t *error)
 {
     skn_csv_row_t *row = &records->csv;
-    if (row->is_complete)
+    size_t used;
+    if (!row->is_open) {
         row->byte_count = row->field_count = 0;
-    row->is_complete = row->no_memory = false;
-    size_t taken =
-        csv_parse(&row->parser, line.at, line.bytes, take_field, take_row, row);
-    if (taken == line.bytes)
-        taken += csv_parse(&row->parser, "\n", 1, take_field, take_row, row);
-    if (taken != line.bytes + 1 || row->no_memory)
+        row->state = SKN_CSV_BEGIN;
+    }
+    if (!cut(row, line, &used))
         return skn_records_no_memory(records, error);
-    /* libcsv skips an empty line. */
-    *complete = row->is_complete;
+    *complete = !row->is_open;
+    keep_rest(records, line, used);
     return SKN_OK;
 }
 
@@ -121,7 +155,7 @@ static size_t
 find_column(const skn_records_t *records, skn_span_t name)
 {
     for (size_t k = 0; k < records->csv.field_count; k++)
-        if (skn_span_equal(field(&records->csv, k), name))
+        if (skn_span_equal(skn_span_trimmed(field(&records->csv, k)), name))
             return k;
     return SIZE_MAX;
 }
@@ -167,7 +201,7 @@ take_column(const skn_records_t *records, skn_span_t name, const char *key,
     if (*at == SIZE_MAX)
         return refuse_column(records, name, key, error);
     for (size_t k = *at + 1; k < records->csv.field_count; k++)
-        if (skn_span_equal(field(&records->csv, k), name))
+        if (skn_span_equal(skn_span_trimmed(field(&records->csv, k)), name))
             return refuse_twice(records, name, error);
     return SKN_OK;
 }
@@ -176,15 +210,11 @@ static skn_status_t
 begin(skn_records_t *records, skn_span_t line, bool *more, skn_error_t *error)
 {
     bool complete;
-    skn_status_t status = SKN_OK;
     if (!records->csv.is_open)
-        status = open_row(records,
-                          records->options.format == SKN_RECORDS_TSV
-                              ? '\t'
-                              : separator_of(line),
-                          error);
-    if (status == SKN_OK)
-        status = feed(records, line, &complete, error);
+        records->csv.separator = records->options.format == SKN_RECORDS_TSV
+                                     ? '\t'
+                                     : separator_of(line);
+    skn_status_t status = feed(records, line, &complete, error);
     *more = status == SKN_OK && !complete;
     if (status != SKN_OK || !complete)
         return status;
@@ -209,12 +239,8 @@ begin(skn_records_t *records, skn_span_t line, bool *more, skn_error_t *error)
 static skn_status_t
 refuse_long(skn_records_t *records, bool *complete, skn_error_t *error)
 {
-    skn_csv_row_t *row = &records->csv;
-    csv_free(&row->parser);
-    row->is_open = false;
-    row->is_complete = true;
+    records->csv.is_open = false;
     *complete = true;
-    (void)open_row(records, (char)row->parser.delim_char, error);
     return skn_fail(error, SKN_BAD_DATA,
                     "%s:%" PRIu64 ": the row has more than %u bytes; is a "
                     "quotation mark not closed?",
@@ -222,29 +248,53 @@ refuse_long(skn_records_t *records, bool *complete, skn_error_t *error)
                     SKN_LINE_BYTES_MAX);
 }
 
+/* A row of several lines may have taken rows that are good. */
+static skn_status_t
+refuse_columns(const skn_records_t *records, skn_error_t *error)
+{
+    uint64_t last = skn_lines_number(records->lines);
+    char lines[64] = "";
+    if (last > records->line)
+        (void)snprintf(lines, sizeof(lines),
+                       ", which ends in line %" PRIu64 ",", last);
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%" PRIu64 ": the row%s has %zu columns, the first one "
+                    "%zu",
+                    skn_stream_name_shown(records->name), records->line, lines,
+                    records->csv.field_count, records->column_count);
+}
+
+/* Whether the line is empty, or has an empty one of *used bytes before a CR. A
+ * line of tabs is a row of tsv. */
+static bool
+is_empty(skn_span_t line, size_t *used)
+{
+    for (*used = 0; *used < line.bytes; (*used)++)
+        if (line.at[*used] != ' ')
+            return line.at[(*used)++] == '\r';
+    return true;
+}
+
 static skn_status_t
 read_line(skn_records_t *records, skn_span_t line, bool *complete,
           skn_error_t *error)
 {
     skn_csv_row_t *row = &records->csv;
+    size_t used;
+    if (!row->is_open && is_empty(line, &used)) {
+        keep_rest(records, line, used);
+        records->line = 0;
+        return SKN_OK;
+    }
     skn_status_t status = feed(records, line, complete, error);
     if (status != SKN_OK)
         return status;
-    if (!*complete && row->byte_count + csv_get_buffer_size(&row->parser) >
-                          SKN_LINE_BYTES_MAX)
-        return refuse_long(records, complete, error);
-    if (!*complete) {
-        if (row->field_count == 0 && line.bytes == 0 &&
-            row->parser.entry_pos == 0 && !row->parser.quoted)
-            records->line = 0; /* an empty line between rows */
-        return SKN_OK;
-    }
+    if (!*complete)
+        return row->byte_count > SKN_LINE_BYTES_MAX
+                   ? refuse_long(records, complete, error)
+                   : SKN_OK;
     if (row->field_count != records->column_count)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s:%" PRIu64 ": the row has %zu columns, the first "
-                        "one %zu",
-                        skn_stream_name_shown(records->name), records->line,
-                        row->field_count, records->column_count);
+        return refuse_columns(records, error);
     bool good = true;
     for (size_t k = 0; good && k < records->text_count; k++)
         good =

@@ -69,7 +69,7 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
             continue;
         const skn_span_t label = { word + PREFIX_BYTES, bytes - PREFIX_BYTES };
         good = add_text(records, text, word) &&
-               skn_span_list_add(&records->labels, label);
+               skn_records_add_label(records, label);
         text = at;
     }
     return good && add_text(records, text, end)

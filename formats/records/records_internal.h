@@ -6,7 +6,6 @@
 #ifndef FORMATS_RECORDS_RECORDS_INTERNAL_H
 #define FORMATS_RECORDS_RECORDS_INTERNAL_H
 
-#include <csv.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -18,11 +17,20 @@ typedef struct skn_span_list {
     size_t count, room;
 } skn_span_list_t;
 
+/* Where in a field of csv the next byte is. */
+typedef enum skn_csv_state {
+    SKN_CSV_BEGIN, /* with nothing but blanks before it */
+    SKN_CSV_PLAIN,
+    SKN_CSV_QUOTED,
+    SKN_CSV_MARK /* behind a quotation mark, which closes or is doubled */
+} skn_csv_state_t;
+
 /* A row of csv, which may be made of several lines. Field k is the bytes from
  * end[k - 1] on, or 0, to end[k]. */
 typedef struct skn_csv_row {
-    struct csv_parser parser;
-    bool is_open, is_complete, no_memory;
+    char separator;
+    skn_csv_state_t state;
+    bool is_open; /* it continues on the next line */
     char *bytes;
     size_t byte_count, byte_room;
     size_t *end;
@@ -42,9 +50,10 @@ struct skn_records {
     size_t column_count; /* csv, as its header has */
     size_t text_at[SKN_RECORDS_TEXTS_MAX], label_at; /* SIZE_MAX: none */
     json_t *object;                                  /* json: of the row */
-    char *joined; /* json: the elements of arrays of text */
+    bool is_rounded; /* json: integers of the row may be; they are reals */
+    char *joined;    /* json: the elements of arrays of text */
     size_t joined_room;
-    bool has_first; /* the first line is a row, and comes next: */
+    bool has_first; /* a line that was read already comes next: */
     skn_span_t first;
     skn_error_t refusal;
 };

@@ -5,6 +5,7 @@
  * blanks; labels are a string, a number, or an array of them. null is none.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,8 @@
 #include "formats/text/text.h"
 
 #define JSON_NUMBER_BYTES 32u
+/* Integers below it are exact as reals: 2^53. */
+#define EXACT_MAX 9007199254740992.0
 
 static bool
 looks(const skn_records_t *records, skn_span_t line)
@@ -44,7 +47,10 @@ refuse(const skn_records_t *records, skn_span_t key, const json_t *value,
     return skn_fail(error, SKN_BAD_DATA,
                     "%s:%" PRIu64 ": \"%.*s\" must be %s, found %s",
                     skn_stream_name_shown(records->name), records->line,
-                    (int)key.bytes, key.at, wanted, type_name(value));
+                    (int)key.bytes, key.at, wanted,
+                    records->is_rounded && json_is_number(value)
+                        ? "a number of too many digits"
+                        : type_name(value));
 }
 
 /* Keeps a text beyond the value that it came from: in records->joined, from
@@ -62,16 +68,18 @@ join(skn_records_t *records, size_t *at, const char *text, size_t bytes)
 }
 
 /* A string or number as text; `number` has JSON_NUMBER_BYTES. False: it is
- * neither. */
+ * neither, or a number that is known by its first digits only. */
 static bool
-scalar(const json_t *value, char *number, skn_span_t *text)
+scalar(const skn_records_t *records, const json_t *value, char *number,
+       skn_span_t *text)
 {
     if (json_is_string(value)) {
         *text =
             (skn_span_t){ json_string_value(value), json_string_length(value) };
         return true;
     }
-    if (!json_is_number(value))
+    if (!json_is_number(value) ||
+        (records->is_rounded && fabs(json_real_value(value)) >= EXACT_MAX))
         return false;
     int bytes =
         json_is_integer(value)
@@ -95,7 +103,7 @@ join_value(skn_records_t *records, skn_span_t key, const json_t *value,
     skn_span_t text;
     if (json_is_null(value))
         return SKN_OK;
-    if (!scalar(value, number, &text))
+    if (!scalar(records, value, number, &text))
         return refuse(records, key, value, "a string or an array of strings",
                       error);
     bool is_first = *at == from;
@@ -139,7 +147,7 @@ add_label(skn_records_t *records, const json_t *value, bool whole, size_t *at,
     skn_span_t text;
     if (json_is_null(value))
         return SKN_OK;
-    if (!scalar(value, number, &text))
+    if (!scalar(records, value, number, &text))
         return refuse(records, records->label_column, value,
                       "a string or an array of strings", error);
     if (!json_is_string(value)) {
@@ -182,9 +190,14 @@ static skn_status_t
 parse(skn_records_t *records, skn_span_t line, skn_error_t *error)
 {
     json_error_t fault;
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
     json_decref(records->object);
-    records->object =
-        json_loadb(line.at, line.bytes, JSON_REJECT_DUPLICATES, &fault);
+    records->object = json_loadb(line.at, line.bytes, flags, &fault);
+    records->is_rounded = !records->object && json_error_code(&fault) ==
+                                                  json_error_numeric_overflow;
+    if (records->is_rounded)
+        records->object = json_loadb(line.at, line.bytes,
+                                     flags | JSON_DECODE_INT_AS_REAL, &fault);
     if (records->object && json_is_object(records->object))
         return SKN_OK;
     if (!records->object && json_error_code(&fault) == json_error_out_of_memory)

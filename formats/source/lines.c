@@ -12,7 +12,8 @@
 struct skn_lines {
     skn_stream_t *stream;
     const char *name;
-    char *room; /* bytes read and not yet returned: [at, end) */
+    char *own_name; /* a copy of the path; NULL: the name is the caller's */
+    char *room;     /* bytes read and not yet returned: [at, end) */
     size_t room_bytes, at, end;
     size_t passed; /* bytes skipped of a current line that is too long */
     uint64_t number;
@@ -45,6 +46,14 @@ skn_lines_open(const char *path, skn_error_t *error)
     }
     bool standard = strcmp(path, "-") == 0;
     skn_lines_t *lines = make(standard ? "stdin" : path, error);
+    if (lines && !standard) {
+        lines->own_name = strdup(path);
+        lines->name = lines->own_name;
+        if (!lines->own_name) {
+            (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a path");
+            skn_lines_close(&lines);
+        }
+    }
     if (lines && skn_stream_open(standard ? "/dev/stdin" : path, &lines->stream,
                                  error) != SKN_OK)
         skn_lines_close(&lines);
@@ -77,6 +86,7 @@ skn_lines_close(skn_lines_t **lines)
         return;
     skn_stream_close(&(*lines)->stream);
     free((*lines)->room);
+    free((*lines)->own_name);
     free(*lines);
     *lines = NULL;
 }

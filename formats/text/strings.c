@@ -85,7 +85,7 @@ reserve(skn_strings_t *strings, size_t from, size_t bytes)
         strings->end = end;
         strings->end_room = room;
     }
-    if (from + bytes > strings->text_room) {
+    if (from + bytes >= strings->text_room) { /* also of an empty one alone */
         size_t room = 2 * (from + bytes) + 1024;
         char *text = realloc(strings->text, room);
         if (!text)

@@ -84,9 +84,11 @@ skn_predictor_check_words(const skn_predictor_t *predictor, const char *path,
                           skn_error_t *error)
 {
     const skn_network_t *network = &predictor->network;
-    if (skn_resume_is_same(skn_run_folder_config(place->run),
-                           SKN_RESUME_VOCABULARY,
-                           predictor->vocabulary->hash) &&
+    /* An exported file has no run beside it. */
+    const skn_run_folder_t *run = predictor->trained.place.run;
+    if ((!run ||
+         skn_resume_is_same(skn_run_folder_config(run), SKN_RESUME_VOCABULARY,
+                            predictor->vocabulary->hash)) &&
         skn_featurizer_count(predictor->vocabulary->featurizer) <=
             network->feature_count &&
         predictor->vocabulary->names.count <=
@@ -94,7 +96,7 @@ skn_predictor_check_words(const skn_predictor_t *predictor, const char *path,
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_DATA,
                    "%.300s: is the vocabulary of another model", path);
-    return skn_fail_hint(error, SKN_BAD_DATA, "put that of this run back");
+    return skn_fail_hint(error, SKN_BAD_DATA, "put that of its run back");
 }
 
 static void

@@ -215,6 +215,28 @@ Test(point_reader, a_damaged_file_fails_after_its_points_and_stays_failed)
 }
 
 /* It may hold millions of points, and come from anywhere. */
+Test(point_reader, the_path_may_go_once_the_reader_is_open)
+{
+    char folder[TEMP_FOLDER_BYTES], *path;
+    temp_folder_make(folder);
+    cr_assert_neq(asprintf(&path, "%s/name", folder), -1);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    (void)fputs("1 x:y\n", file);
+    (void)fclose(file);
+    skn_point_reader_t *reader = skn_point_reader_open(path, NULL, &error);
+    cr_assert(reader, "%s", error.text);
+    memset(path, '?', strlen(path));
+    free(path);
+    const skn_read_t *read = skn_point_reader_next(reader, &error);
+    cr_assert_not_null(read);
+    cr_expect_eq(read->kind, SKN_READ_REFUSED);
+    cr_expect(strstr(read->refusal->text, "/name:1:"), "%s",
+              read->refusal->text);
+    skn_point_reader_close(&reader);
+    temp_folder_remove(folder);
+}
+
 Test(point_reader, a_packed_request_is_refused)
 {
     static const char gzip[] = "\x1f\x8b\x08\0", zstd[] = "\x28\xb5\x2f\xfd";

@@ -92,6 +92,31 @@ Test(words, long_ones)
     skn_words_fini(&words);
 }
 
+/* A text without blanks is cut in one pass. */
+Test(words, large_ones, .timeout = 60)
+{
+    static const char *const ends[] = { "\xff", "\u65e5", "a\xe9", "a" };
+    size_t bytes = 12u << 20;
+    char *text = malloc(bytes);
+    cr_assert_not_null(text);
+    for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++) {
+        skn_words_t words = { 0 };
+        size_t unit = strlen(ends[k]);
+        for (size_t at = 0; at + unit <= bytes; at += unit)
+            memcpy(text + at, ends[k], unit);
+        memcpy(text + bytes - 4, " \u00e9z", 4);
+        cr_assert(skn_words_add(&words, text, bytes));
+        skn_words_fini(&words);
+    }
+    memset(text, 'a', bytes);
+    memcpy(text + bytes - 2, "\u00e9", 2);
+    skn_words_t words = { 0 };
+    cr_assert(skn_words_add(&words, text, bytes));
+    cr_expect_geq(words.count, bytes / 1024);
+    skn_words_fini(&words);
+    free(text);
+}
+
 static uint64_t state = 1;
 
 static uint32_t

@@ -110,6 +110,17 @@ Test(records, csv)
     expect("text\nalone\n", &asked, "csv\n2>alone\n");
 }
 
+Test(records, csv_as_few_programs_write_it)
+{
+    expect("labels, text \na, \"b, c\"\nd,5\" e\nf,\"g\" h\n", NULL,
+           "csv\n2<a>b, c\n3<d>5\" e\n4<f>g h\n");
+    expect("labels,text\ra,b\rc,\"d\re\"\r", NULL, "csv\n1<a>b\n1<c>d\re\n");
+    expect("labels,text\n  \na,b\n \n", NULL, "csv\n3<a>b\n");
+    expect("labels,text\na,\"b\nc,d\ne\",f,g\n", NULL,
+           "csv\nf:2: the row, which ends in line 4, has 4 columns, the first "
+           "one 2\n");
+}
+
 Test(records, csv_names_a_column_that_is_missing)
 {
     expect("labels,title\n", NULL,
@@ -167,10 +178,18 @@ Test(records, json)
            "f:5: has no \"text\"\n"
            "f:6:20: duplicate object key near '\"text\"'\n");
     expect("{\"text\": \"a\"}\n", NULL, "json\nf:1: has no \"labels\"\n");
+    expect("{\"text\": 18446744073709551616}\n"
+           "{\"text\": 7, \"id\": 18446744073709551616}\n",
+           &asked,
+           "json\n"
+           "f:1: \"text\" must be a string or an array of strings, found a "
+           "number of too many digits\n"
+           "2>7\n");
 }
 
 Test(records, what_is_not_recognised_is_refused)
 {
+    expect("\xff\xfet", NULL, "f:1: the text is UTF-16\nsave it as UTF-8\n");
     expect("", NULL,
            "f: the file is empty\n"
            "a row has labels and a text, or labels and feature:value\n");

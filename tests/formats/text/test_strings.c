@@ -42,6 +42,17 @@ Test(strings, have_any_bytes)
     skn_strings_fini(&strings);
 }
 
+Test(strings, an_empty_one_alone_is_somewhere)
+{
+    skn_strings_t strings = { 0 };
+    size_t bytes = 1;
+    cr_assert_eq(skn_strings_add(&strings, "", 0), 0u);
+    cr_expect_not_null(skn_strings_at(&strings, 0, &bytes));
+    cr_expect_eq(bytes, 0u);
+    cr_expect_eq(skn_strings_find(&strings, "", 0), 0u);
+    skn_strings_fini(&strings);
+}
+
 Test(strings, keep_their_numbers_when_there_are_many)
 {
     skn_strings_t strings = { 0 };

@@ -10,6 +10,7 @@
 
 #include "skein/batcher.h"
 #include "skein/config.h"
+#include "skein/convert.h"
 #include "skein/evaluation.h"
 #include "skein/generator.h"
 #include "skein/event.h"
@@ -218,6 +219,21 @@ predict_with_nothing(void)
            !skn_predictor_read(NULL, "-", &error) && is_usage(error.status) &&
            !skn_predictor_read(NULL, NULL, NULL) &&
            is_usage(skn_predictor_export(NULL, "x", NULL, NULL, &error));
+}
+
+static bool
+convert_nothing(void)
+{
+    skn_convert_options_t options = SKN_ZERO;
+    skn_converted_t converted = SKN_ZERO;
+    return is_usage(
+               skn_rows_convert(NULL, "x", &options, &converted, &error)) &&
+           is_usage(
+               skn_rows_convert("x", NULL, &options, &converted, &error)) &&
+           is_usage(skn_rows_convert("x", "x", NULL, &converted, &error)) &&
+           is_usage(skn_rows_convert("x", "x", &options, NULL, &error)) &&
+           is_usage(skn_rows_convert("x", "x", &options, &converted, &error)) &&
+           skn_rows_convert("x", "x", &options, &converted, NULL) == SKN_USAGE;
 }
 
 static bool
@@ -547,6 +563,7 @@ Test(misuse, of_a_function_for_hosts_is_refused)
         { "skn_report_crashes", crashes_nowhere },
         { "skn_port_*", ports_of_nothing },
         { "skn_predictor_*", predict_with_nothing },
+        { "skn_rows_convert", convert_nothing },
         { "skn_predictor_evaluate, skn_networks_join",
           evaluate_and_join_nothing },
         { "skn_generator_*", generate_nothing },

@@ -1,0 +1,215 @@
+/* records_convert.c - writes the rows of a file in another format. Declared in
+ * skein/convert.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "skein/convert.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/records/records_write.h"
+#include "formats/source/sink.h"
+#include "formats/text/abi.h"
+
+#define TEXT_COLUMN "text"
+#define LABEL_COLUMN "labels"
+/* Between labels, where the file that is read does not say. */
+#define SEPARATOR ";"
+
+static bool
+is_rows(skn_records_format_t format)
+{
+    return format != SKN_RECORDS_AUTO && format != SKN_RECORDS_POINTS;
+}
+
+/* The format of a name, AUTO for NULL and "auto". */
+static skn_status_t
+find_format(const char *name, skn_records_format_t *format, skn_error_t *error)
+{
+    *format = SKN_RECORDS_AUTO;
+    if (!name || strcmp(name, "auto") == 0)
+        return SKN_OK;
+    for (int k = 0; k < SKN_RECORDS_FORMAT_COUNT; k++)
+        if (is_rows((skn_records_format_t)k) &&
+            strcmp(name, skn_records_names[k]) == 0) {
+            *format = (skn_records_format_t)k;
+            return SKN_OK;
+        }
+    (void)skn_fail(error, SKN_USAGE, "unknown format of rows '%.100s'", name);
+    return skn_fail_hint(error, SKN_USAGE,
+                         "there are fasttext, csv, tsv and json");
+}
+
+/* The format of a path's ending. */
+static skn_status_t
+find_ending(const char *path, skn_records_format_t *format, skn_error_t *error)
+{
+    static const struct {
+        const char *ending;
+        skn_records_format_t format;
+    } endings[] = {
+        { ".csv", SKN_RECORDS_CSV },     { ".tsv", SKN_RECORDS_TSV },
+        { ".jsonl", SKN_RECORDS_JSON },  { ".json", SKN_RECORDS_JSON },
+        { ".ft", SKN_RECORDS_FASTTEXT }, { ".txt", SKN_RECORDS_FASTTEXT },
+    };
+    size_t bytes = strlen(path);
+    if (bytes > 3 && strcmp(path + bytes - 3, ".gz") == 0)
+        bytes -= 3;
+    else if (bytes > 4 && strcmp(path + bytes - 4, ".zst") == 0)
+        bytes -= 4;
+    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
+        size_t ending = strlen(endings[k].ending);
+        if (bytes > ending &&
+            memcmp(path + bytes - ending, endings[k].ending, ending) == 0) {
+            *format = endings[k].format;
+            return SKN_OK;
+        }
+    }
+    (void)skn_fail(error, SKN_USAGE, "%s: its ending names no format",
+                   skn_stream_name_shown(path));
+    return skn_fail_hint(error, SKN_USAGE,
+                         "give --to fasttext, csv, tsv or json, or end the "
+                         "path with .ft, .csv, .tsv or .jsonl");
+}
+
+/* Finds what divides labels, if a second look at the file is possible. */
+static skn_status_t
+find_separator(const char *in, const skn_convert_options_t *options,
+               skn_records_options_t *how, skn_error_t *error)
+{
+    struct stat file;
+    how->label_separator = options->label_separator;
+    if (how->label_separator)
+        return SKN_OK;
+    how->label_separator = "";
+    if (strcmp(in, "-") == 0 || stat(in, &file) != 0 || !S_ISREG(file.st_mode))
+        return SKN_OK;
+    return skn_records_find_separator(in, how, &how->label_separator, error);
+}
+
+static size_t
+count_columns(const char *names)
+{
+    size_t count = 1;
+    for (; *names; names++)
+        count += *names == ',';
+    return count;
+}
+
+/* Takes a row, or what is wrong with it. */
+static skn_status_t
+take(skn_records_writer_t *writer, const skn_convert_options_t *options,
+     const skn_records_row_t *row, const skn_error_t *refusal,
+     skn_converted_t *converted, skn_error_t *error)
+{
+    if (!refusal) {
+        converted->rows++;
+        skn_records_write(writer, row);
+        return SKN_OK;
+    }
+    converted->bad_rows++;
+    if (options->refused)
+        options->refused(options->listener, refusal);
+    if (options->strict && error)
+        *error = *refusal;
+    return options->strict ? SKN_BAD_DATA : SKN_OK;
+}
+
+static skn_status_t
+copy_rows(skn_records_t *records, skn_records_writer_t *writer,
+          const skn_convert_options_t *options, skn_converted_t *converted,
+          skn_error_t *error)
+{
+    skn_records_kind_t kind = SKN_RECORDS_ROW;
+    skn_records_row_t row;
+    const skn_error_t *refusal;
+    skn_status_t status = SKN_OK;
+    skn_records_write_head(writer);
+    while (status == SKN_OK) {
+        status = skn_records_next(records, true, &kind, &row, &refusal, error);
+        if (status != SKN_OK || kind == SKN_RECORDS_END)
+            break;
+        status = take(writer, options, &row, refusal, converted, error);
+    }
+    converted->changed_labels = writer->changed;
+    converted->changed_texts = writer->changed_texts;
+    return status;
+}
+
+/* Writes the rows to the file. */
+static skn_status_t
+write_rows(skn_records_t *records, const char *out,
+           skn_records_writer_t *writer, const skn_convert_options_t *options,
+           skn_converted_t *converted, skn_error_t *error)
+{
+    skn_sink_t *sink = skn_sink_open(out, error);
+    if (!sink)
+        return error->status;
+    writer->file = skn_sink_file(sink);
+    skn_status_t status = copy_rows(records, writer, options, converted, error);
+    if (status == SKN_OK)
+        return skn_sink_finish(&sink, error);
+    skn_sink_drop(&sink);
+    return status;
+}
+
+static skn_status_t
+convert(const char *in, const char *out, const skn_convert_options_t *options,
+        skn_records_options_t *how, skn_converted_t *converted,
+        skn_error_t *error)
+{
+    skn_records_writer_t writer = {
+        .text_columns = how->text_columns ? how->text_columns : TEXT_COLUMN,
+        .label_column = how->label_column ? how->label_column : LABEL_COLUMN,
+    };
+    skn_status_t status = find_format(options->to, &writer.format, error);
+    if (status == SKN_OK && writer.format == SKN_RECORDS_AUTO)
+        status = find_ending(out, &writer.format, error);
+    if (status == SKN_OK)
+        status = find_separator(in, options, how, error);
+    if (status != SKN_OK)
+        return status;
+    skn_records_t *records = skn_records_open(in, how, error);
+    if (!records)
+        return error->status;
+    skn_records_format_t from = skn_records_format(records);
+    bool is_column = from == SKN_RECORDS_CSV || from == SKN_RECORDS_TSV;
+    writer.text_count =
+        from == SKN_RECORDS_FASTTEXT ? 1 : count_columns(writer.text_columns);
+    writer.separator =
+        how->label_separator[0] || is_column ? how->label_separator : SEPARATOR;
+    converted->from = skn_records_names[from];
+    converted->to = skn_records_names[writer.format];
+    status = write_rows(records, out, &writer, options, converted, error);
+    skn_records_close(&records);
+    return status;
+}
+
+skn_status_t
+skn_rows_convert(const char *in, const char *out,
+                 const skn_convert_options_t *options,
+                 skn_converted_t *converted, skn_error_t *error)
+{
+    skn_error_t own = { 0 };
+    if (!error)
+        error = &own;
+    if (!in || !out || !options || !converted)
+        return skn_fail(error, SKN_USAGE,
+                        "a path, the options or the counts of a conversion "
+                        "are NULL");
+    skn_status_t status =
+        skn_abi_check("skn_convert_options_t", options->struct_bytes,
+                      sizeof(*options), "SKN_ZERO", error);
+    if (status == SKN_OK)
+        status = skn_abi_check("skn_converted_t", converted->struct_bytes,
+                               sizeof(*converted), "SKN_ZERO", error);
+    if (status != SKN_OK)
+        return status;
+    *converted = (skn_converted_t){ .struct_bytes = sizeof(*converted),
+                                    .from = "",
+                                    .to = "" };
+    skn_records_options_t how = { .text_columns = options->text_columns,
+                                  .label_column = options->label_column };
+    status = find_format(options->format, &how.format, error);
+    return status == SKN_OK ? convert(in, out, options, &how, converted, error)
+                            : status;
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# convert.sh - skein convert: rows from each format into each other, packed or
+# not. Covers cli/verb_convert.c, formats/records/records_convert.c,
+# formats/records/records_write.c and formats/source/sink.c.
+#
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 70
+
+python3 - <<'END_OF_ROWS'
+import csv
+rows = [(";".join(names), text) for names, text in (
+    (["a", "b c"], "plain words"), (["b c"], 'say "so",\nthen'), (["a"], ""),
+    ([], "no label"), (["日本", "a"], " blanks \t around "),
+    (["a"], "__label__x is a word"), (["a"], "\0\x1f \\ é"))]
+with open("rows.csv", "w", newline="") as file:
+    out = csv.writer(file, lineterminator="\n")
+    out.writerow(["tags", "title"])
+    out.writerows(rows)
+END_OF_ROWS
+columns=(--text title --labels tags)
+convert() { "$skein" convert "$@" >out.txt 2>err.txt; }
+same() { # FILE FILE: the same rows, as Python reads them
+    python3 - "$@" <<'END_OF_LOOK'
+import csv, sys
+one, other = ([[c.strip() for c in row] for row in
+               csv.reader(open(name, newline=""))] for name in sys.argv[1:])
+sys.exit(one != other)
+END_OF_LOOK
+}
+
+check "CSV becomes JSON lines" convert rows.csv rows.jsonl.zst "${columns[@]}"
+check_match "which are counted" 'rows.csv .csv.: 7 rows -> rows.jsonl.zst' \
+    out.txt
+check "and are packed" zstd -qdf rows.jsonl.zst
+check_equal "as Python reads them" "$(python3 -c '
+import json
+rows = [json.loads(line) for line in open("rows.jsonl")]
+print(rows[0]["tags"], rows[1]["title"] == "say \"so\",\nthen",
+      rows[3]["tags"], rows[6]["title"] == "\0\x1f \\ é")')" \
+    "['a', 'b c'] True [] True"
+check "back to CSV" convert rows.jsonl.zst back.csv "${columns[@]}"
+check "they are the same rows" same rows.csv back.csv
+check "to TSV, by gzip" convert rows.csv rows.tsv.gz "${columns[@]}"
+check "and back" convert rows.tsv.gz back.csv "${columns[@]}"
+check "they are the same" same rows.csv back.csv
+
+check "JSON lines become fastText's" \
+    convert rows.jsonl rows.ft "${columns[@]}"
+check_match "a label has no blanks there" '__label__a __label__b_c plain' \
+    rows.ft
+check_match "  which is said" '2 labels had characters that fasttext cannot' \
+    err.txt
+check_match "  and of texts, too" '2 texts had characters' err.txt
+check_equal "each row is a line" "$(wc -l <rows.ft)" 7
+check "and back to CSV" convert rows.ft last.csv "${columns[@]}"
+check_equal "with the labels that they have" \
+    "$(head -2 last.csv | tail -1 | tr -d '"')" "a;b_c,plain words"
+
+printf 'tags,title\na,b\nonly\nc,d\n' >bad.csv
+check "a bad row is left out" convert bad.csv good.jsonl "${columns[@]}"
+check_match "  and named" 'bad.csv:3: the row has 1 columns' err.txt
+check_match "  and counted" '2 rows, 1 left out' out.txt
+check_code 65 "--strict refuses it" "$skein" convert bad.csv no.jsonl \
+    "${columns[@]}" --strict
+check_equal "and leaves no file" "$(ls no.jsonl* 2>/dev/null)" ""
+check_match "JSON has the counts" '"rows":2,"bad_rows":1' \
+    <("$skein" convert bad.csv good.jsonl "${columns[@]}" --json 2>/dev/null)
+check_code 64 "an ending that names no format" \
+    "$skein" convert rows.csv rows.x "${columns[@]}"
+check_code 64 "a format that is unknown" \
+    "$skein" convert rows.csv rows.x "${columns[@]}" --to xml
+check_code 66 "a file that is missing" "$skein" convert none.csv x.csv
+check_code 73 "a folder that is missing" \
+    "$skein" convert rows.csv none/x.csv "${columns[@]}"
+check_code 73 "what is no file" "$skein" convert rows.csv /dev/null --to csv \
+    "${columns[@]}"
+check "a pipe is read" bash -c \
+    "'$skein' convert - piped.jsonl --text title --labels tags <rows.csv"
+finish

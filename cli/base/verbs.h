@@ -10,7 +10,7 @@
 #define CLI_VERBS(V)                                                           \
     V(train) V(tune) V(up) V(node) V(coordinator) V(member) V(torture) V(run)  \
     V(check) V(plan) V(graph) V(eval) V(predict) V(generate) V(export) V(join) \
-    V(convert)                                                                 \
+    V(convert) V(new)                                                          \
     V(inspect) V(actors) V(doctor) V(keygen) V(bench) V(recipe) V(reference)   \
     V(schema) V(man) V(completion) V(version)
 /* clang-format on */

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # own_data.sh - a user's own file, from rows of texts to predictions with names:
 # each format, each layout of processes, and what is wrong with files. Covers
-# topology/plan/plan_auto_texts.c, topology/model/model_text.c,
+# cli/verb_new.c, topology/plan/plan_auto_texts.c,
+# topology/model/model_text.c,
 # topology/model/model_preprocessing.c,
 # topology/predict/predictor_texts.c and formats/dataset/text_reader.h.
 #
@@ -115,6 +116,20 @@ check_match "all rows train then" '^held_back: 0$' \
     <("$skein" inspect tested/ --json | grep -o 'held_back: [0-9.]*')
 check_code 78 "a test file and a share exclude each other" "$skein" check \
     rows.csv --test rows.ft -o data.held_back=0.1
+check "a model file is written for a data file" "$skein" new rows.csv new.yaml \
+    --text title --labels tags --test 0.2
+check_equal "which sets a few keys" \
+    "$(grep -v '#' new.yaml | tr -d ' "' | tr '\n' ' ')" \
+    "skein:1  data: train:rows.csv held_back:0.2 text_column:title \
+label_column:tags  model: layers: -name:hidden -name:output  "
+check "and trains as it is" "$skein" train new.yaml -o train.epochs=1 \
+    -o checkpoint.path=new
+check_code 73 "but is not written over another" "$skein" new rows.csv new.yaml \
+    --text title --labels tags
+mkdir elsewhere
+check "in another folder" "$skein" new rows.ft elsewhere/new.yaml
+check "it trains, too" "$skein" train elsewhere/new.yaml -o train.epochs=1 \
+    -o checkpoint.path=elsewhere/run
 check_code 66 "there may be no newest run" "$skein" predict none/latest --text x
 
 # --- processes ----------------------------------------------------------------

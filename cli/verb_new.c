@@ -1,0 +1,222 @@
+/* verb_new.c - skein new: writes a model file for a data file.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/read_config.h"
+#include "cli/base/verbs.h"
+
+/* The keys of data that a new file sets, unless they have their default; the
+ * others are left to Skein. */
+static const char *const data_keys[] = { "train", "test", "held_back",
+                                         "text_column", "label_column" };
+
+/* --- lines of the model --------------------------------------------------- */
+
+/* Whether the line sets `key` at the indentation of data's keys. */
+static bool
+sets(const char *line, const char *key)
+{
+    size_t bytes = strlen(key);
+    return strncmp(line, "  ", 2) == 0 && strncmp(line + 2, key, bytes) == 0 &&
+           line[2 + bytes] == ':';
+}
+
+static bool
+is_data_key(const char *line)
+{
+    for (size_t k = 0; k < sizeof(data_keys) / sizeof(data_keys[0]); k++)
+        if (sets(line, data_keys[k]))
+            return strcmp(line, "  test: \"\"") != 0 &&
+                   strcmp(line, "  held_back: 0") != 0 &&
+                   strcmp(line, "  text_column: text") != 0 &&
+                   strcmp(line, "  label_column: labels") != 0;
+    return false;
+}
+
+/* Writes a line as a comment at its own indentation. */
+static void
+comment(const char *line, FILE *file)
+{
+    size_t blanks = strspn(line, " ");
+    (void)fprintf(file, "%.*s# %s\n", (int)blanks, line, line + blanks);
+}
+
+/* Writes the lines of a model with every value and reason: those that a user
+ * sets, and as comments those that were decided, with their sections. */
+static void
+write_lines(char *model, const char *train, FILE *file)
+{
+    const char *section = "";
+    char *rest = model, *line;
+    char parent[64] = "";
+    while ((line = strsep(&rest, "\n"))) {
+        bool is_section = line[0] && line[strlen(line) - 1] == ':';
+        if (line[0] != ' ')
+            section = line;
+        bool in_data = strcmp(section, "data:") == 0;
+        bool in_model = strcmp(section, "model:") == 0;
+        bool is_kept = strcmp(line, "data:") == 0 ||
+                       strcmp(line, "model:") == 0 ||
+                       strcmp(line, "  layers:") == 0;
+        if (is_section)
+            (void)snprintf(parent, sizeof(parent), "%.60s",
+                           is_kept ? "" : line);
+        if (is_kept)
+            (void)fprintf(file, "%s%s\n", line[0] == ' ' ? "" : "\n", line);
+        else if (in_data && sets(line, "train"))
+            (void)fprintf(file, "  train: %s\n", train);
+        else if ((in_data && is_data_key(line)) ||
+                 (in_model && strncmp(line, "    - name:", 11) == 0))
+            (void)fprintf(file, "%s\n", line);
+        else if (strstr(line, "  # auto: ")) {
+            if (parent[0] == ' ')
+                comment(parent, file);
+            else if (parent[0])
+                (void)fprintf(file, "\n# %s\n", parent);
+            parent[0] = '\0';
+            comment(line, file);
+        }
+    }
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+static skn_status_t
+refuse(const char *path, const char *why, skn_error_t *error)
+{
+    skn_status_t status = errno == EEXIST ? SKN_CANNOT_CREATE : SKN_STORAGE;
+    (void)skn_fail(error, status, "%.300s: %s: %s", path, why, strerror(errno));
+    return errno == EEXIST
+               ? skn_fail_hint(error, status, "give a name that is not taken")
+               : status;
+}
+
+/* The training file as a text of YAML, as the new file has to name it: without
+ * its folder if that is the same. For free(); NULL: no memory. */
+static char *
+train_of(const char *data, const char *out)
+{
+    char *whole = realpath(data, NULL), *copy = strdup(out), *text = NULL;
+    char *slash = copy ? strrchr(copy, '/') : NULL;
+    if (slash)
+        slash[slash == copy] = '\0';
+    char *folder = copy ? realpath(slash ? copy : ".", NULL) : NULL;
+    size_t bytes = 0;
+    FILE *file = whole && folder ? open_memstream(&text, &bytes) : NULL;
+    if (file) {
+        char *name = strrchr(whole, '/');
+        bool is_same = (size_t)(name - whole) == strlen(folder) &&
+                       strncmp(whole, folder, strlen(folder)) == 0;
+        cli_json_string(is_same ? name + 1 : whole, file);
+        (void)fclose(file);
+    }
+    free(whole);
+    free(copy);
+    free(folder);
+    return text;
+}
+
+static void
+write_all(const cli_call_t *call, char *model, const char *train, FILE *file)
+{
+    const char *data = call->operands[0], *out = call->operands[1];
+    const char *name = strrchr(out, '/');
+    (void)fprintf(file,
+                  "# %s - trains on %s. Other keys are auto or have their\n"
+                  "# defaults; comments show what Skein decided, and why.\n"
+                  "# Every key: docs/reference/config.md, and\n"
+                  "# `skein plan %s --model`.\n"
+                  "#\n"
+                  "#   skein train %s\n"
+                  "skein: 1\n",
+                  name ? name + 1 : out, data, out, out);
+    write_lines(model, train, file);
+}
+
+static skn_status_t
+write_file(const cli_call_t *call, char *model, skn_error_t *error)
+{
+    const char *out = call->operands[1];
+    char *train = train_of(call->operands[0], out);
+    int descriptor =
+        train ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (!file) {
+        free(train);
+        return refuse(out, "cannot create", error);
+    }
+    write_all(call, model, train, file);
+    free(train);
+    bool good = !ferror(file);
+    if (fclose(file) == 0 && good)
+        return SKN_OK;
+    (void)refuse(out, "cannot write", error);
+    (void)unlink(out);
+    return error->status;
+}
+
+/* --- the verb ------------------------------------------------------------- */
+
+static int
+make(const cli_call_t *call, skn_config_t *config)
+{
+    skn_error_t error = { 0 };
+    char *model = NULL;
+    size_t bytes = 0;
+    if (skn_config_plan(config, &error) != SKN_OK)
+        return cli_config_report(call, config);
+    cli_config_warn(call, config);
+    FILE *file = open_memstream(&model, &bytes);
+    skn_status_t status =
+        file ? skn_config_print(config, SKN_CONFIG_MODEL, file, &error)
+             : skn_fail(&error, SKN_NO_MEMORY, "no memory for a model file");
+    if (file)
+        (void)fclose(file);
+    if (status == SKN_OK)
+        status = write_file(call, model, &error);
+    free(model);
+    if (status != SKN_OK)
+        return cli_report(call, &error);
+    cli_print_path("", call->operands[1], ": train it with `skein train ");
+    cli_print_path("", call->operands[1], "`\n");
+    return 0;
+}
+
+static int
+new_run(const cli_call_t *call)
+{
+    skn_error_t error = { 0 };
+    skn_config_t *config = cli_config_load(
+        call, 0, (skn_config_options_t){ .sort = SKN_CONFIG_IS_MODEL }, &error);
+    int code = config ? make(call, config) : cli_report(call, &error);
+    skn_config_destroy(&config);
+    return code;
+}
+
+static const cli_option_t options[] = {
+    CLI_MODEL_OPTIONS,
+    CLI_DOCUMENT_OPTIONS,
+    { 0 },
+};
+
+const cli_verb_t cli_new = {
+    .name = "new",
+    .help = "write a model file for a data file",
+    .operands = "DATA FILE",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .description =
+        "Reads DATA as `skein train` does, and writes a model file that\n"
+        "trains on it: a few keys are set, and what Skein decides is there as\n"
+        "comments, each with its reason, to be set by removing the `#`.\n"
+        "A tenth of the rows is held back as a test, unless --test says\n"
+        "otherwise. FILE must not exist.\n"
+        "    skein new titles.csv titles.yaml --text title --labels tags\n"
+        "    skein train titles.yaml",
+    .run = new_run,
+};

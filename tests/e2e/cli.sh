@@ -421,8 +421,11 @@ says "a closed standard input is reported" 74 \
 says "a folder for a model file is reported" 66 \
     "skein: run is a folder, not a model file; if it holds a run, continue \
 it with \`skein train --resume run\`" "$skein" train run
-check_code 78 "a data file for a model file is reported" \
-    "$skein" train train.txt
+check "a data file stands for a model file" \
+    "$skein" check train.txt
+cp train.txt data.yaml
+check_code 78 "data in a file that is called YAML are reported" \
+    "$skein" train data.yaml
 says "a model file for a run folder is reported" 66 \
     "skein: tiny.yaml is neither a run folder, a checkpoint nor an exported \
 model; \`skein train\` prints the run folder as it starts" \

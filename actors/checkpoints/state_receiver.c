@@ -82,7 +82,7 @@ skn_state_receiver_tensor(skn_state_receiver_t *receiver,
     if (!shard || !receiver->open || tensor->batch != receiver->batch ||
         shard->writer || shard->complete ||
         shard->piece_count == SKN_TENSOR_VIEWS_MAX ||
-        tensor->dtype >= SKN_DTYPE_COUNT)
+        tensor->dtype >= SKN_DTYPE_I8) /* those of exported files follow */
         return unexpected(actor, tensor->file, error);
     skn_piece_t *piece = &shard->piece[shard->piece_count++];
     *piece = (skn_piece_t){

@@ -50,7 +50,7 @@ plan_shard(skn_checkpoint_shard_t *shard, const skn_piece_t *piece,
     if (status == SKN_OK)
         status = skn_safetensors_place(tensor, count, &data_bytes, error);
     if (status == SKN_OK)
-        status = skn_safetensors_header(tensor, count, SKN_SAFETENSORS_SKEIN,
+        status = skn_safetensors_header(tensor, count, SKN_SAFETENSORS_SKEIN, 8,
                                         header, &header_bytes, error);
     shard->header_bytes = header_bytes;
     for (size_t i = 0; i < count && status == SKN_OK; i++) {

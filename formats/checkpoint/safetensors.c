@@ -134,8 +134,9 @@ check_name(const char *name, skn_error_t *error)
 
 skn_status_t
 skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
-                       const char *metadata, unsigned char **header,
-                       size_t *header_bytes, skn_error_t *error)
+                       const char *metadata, size_t align,
+                       unsigned char **header, size_t *header_bytes,
+                       skn_error_t *error)
 {
     skn_json_text_t text = { 0 };
     skn_status_t status = SKN_OK;
@@ -148,7 +149,7 @@ skn_safetensors_header(const skn_safetensor_t *tensor, size_t count,
         add_tensor(&text, &tensor[i]);
     }
     skn_json_text_add(&text, "}");
-    while (!text.failed && text.count % 64 != 0)
+    while (!text.failed && text.count % align != 0)
         skn_json_text_add(&text, " ");
     if (text.failed) {
         status = skn_fail(error, SKN_NO_MEMORY,

@@ -120,7 +120,7 @@ make_header(plan_t *plan, const skn_slim_facts_t *facts, const char *data_hash,
     skn_status_t status =
         text.failed
             ? skn_fail(error, SKN_NO_MEMORY, "no memory for a header")
-            : skn_safetensors_header(plan->tensor, plan->count, text.bytes,
+            : skn_safetensors_header(plan->tensor, plan->count, text.bytes, 64,
                                      &plan->header, &plan->header_bytes, error);
     skn_json_text_fini(&text);
     if (status != SKN_OK)

@@ -261,8 +261,10 @@ make_point(skn_text_rows_t *rows, skn_xmc_point_t *point, skn_error_t *error)
                         SKN_LINE_ITEMS_MAX);
     if (!reserve(point, features > labels ? features : labels))
         return no_memory(rows, error);
-    memcpy(point->feature, rows->row.feature, features * sizeof(uint32_t));
-    memcpy(point->value, rows->row.value, features * sizeof(float));
+    if (features > 0) {
+        memcpy(point->feature, rows->row.feature, features * sizeof(uint32_t));
+        memcpy(point->value, rows->row.value, features * sizeof(float));
+    }
     point->feature_count = features;
     if (labels > 0 && take_labels(rows, point) != SKN_OK)
         return no_memory(rows, error);

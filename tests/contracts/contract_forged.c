@@ -255,7 +255,7 @@ static const forgery_t headers[] = {
       "hidden.0.safetensors: the tensors end at 164, but the data at 168" },
     { "\"F32\"", "\"F64\"",
       "hidden.0.safetensors: tensor hidden.weight: its dtype is not one of "
-      "F32, BF16, U32, U64" },
+      "F32, BF16, U32, U64, I8, U8" },
     { "\"F32\"", "\"U32\"",
       "hidden.0.safetensors: tensor hidden.weight is not as the manifest "
       "says" },

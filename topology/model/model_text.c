@@ -2,16 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/model/model_text.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/records/records.h"
 #include "formats/text/json_write.h"
 
 /* A model file has its key `skein` within so many bytes. */
-#define LOOK_BYTES 65536u
+#define LOOK_BYTES 8192u
 
 static bool
 ends_with(const char *text, const char *end)
@@ -35,35 +36,39 @@ has_version(const char *text)
     return text[0] == '{' && strstr(text, "skein");
 }
 
-/* Whether the file has rows of data: by its content, unless its name says that
- * it is YAML. */
+/* Whether the file `path` may have rows of data: its name does not say that it
+ * is YAML, and it has no version. */
 static bool
-is_data(const char *path)
+may_be_data(const char *path)
 {
     struct stat facts;
-    skn_records_format_t format;
-    skn_error_t ignored;
-    char *text = calloc(LOOK_BYTES + 1, 1);
-    bool is_model = true;
-    if (text && strcmp(path, "-") != 0 && !ends_with(path, ".yaml") &&
-        !ends_with(path, ".yml") && stat(path, &facts) == 0 &&
-        S_ISREG(facts.st_mode)) {
-        FILE *file = fopen(path, "rbe");
-        if (file) {
-            text[fread(text, 1, LOOK_BYTES, file)] = '\0';
-            is_model = has_version(text);
-            (void)fclose(file);
-        }
-    }
-    free(text);
-    return !is_model &&
-           skn_records_recognise(path, NULL, &format, &ignored) == SKN_OK;
+    char text[LOOK_BYTES + 1];
+    if (strcmp(path, "-") == 0 || ends_with(path, ".yaml") ||
+        ends_with(path, ".yml") || stat(path, &facts) != 0 ||
+        !S_ISREG(facts.st_mode))
+        return false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, text, LOOK_BYTES);
+    (void)close(file);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0 && !has_version(text);
 }
 
 char *
 skn_model_text(const char *path, size_t *text_bytes, skn_problems_t *problems)
 {
-    if (!is_data(path))
+    skn_records_format_t format;
+    skn_error_t why = { 0 };
+    skn_status_t status = may_be_data(path)
+                              ? skn_records_recognise(path, NULL, &format, &why)
+                              : SKN_BAD_DATA;
+    if (status == SKN_NO_MEMORY) {
+        (void)skn_problems_fail(problems, status, "%s", why.text);
+        return NULL;
+    }
+    if (status != SKN_OK)
         return skn_document_read(path, text_bytes, problems);
     skn_json_text_t text = { 0 };
     const char *slash = strrchr(path, '/');

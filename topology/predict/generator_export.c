@@ -128,7 +128,7 @@ write_model(export_t *all, skn_error_t *error)
     if (status == SKN_OK)
         status =
             skn_safetensors_header(all->tensor, all->count, SKN_SAFETENSORS_PT,
-                                   &header, &header_bytes, error);
+                                   8, &header, &header_bytes, error);
     if (status == SKN_OK)
         status = skn_file_write(all->file, all->model_path, header,
                                 header_bytes, 0, error);

@@ -196,7 +196,7 @@ Test(checkpoint, all_damaged_names_the_newest_and_its_reason)
     (void)snprintf(want, sizeof(want),
                    "%s: none of 3 checkpoints can be used; the newest is "
                    "refused: %s/batch-000000000003/hidden.1.safetensors: 100 "
-                   "bytes, the manifest says 288",
+                   "bytes, the manifest says 280",
                    folder, folder);
     cr_expect_str_eq(error.text, want);
 }

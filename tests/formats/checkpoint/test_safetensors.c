@@ -69,7 +69,7 @@ Test(safetensors, reads_back_its_own_header)
     cr_assert_eq(skn_safetensors_place(tensor, SAMPLE_COUNT, &data_bytes, NULL),
                  SKN_OK);
     cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT,
-                                        SKN_SAFETENSORS_SKEIN, &header,
+                                        SKN_SAFETENSORS_SKEIN, 8, &header,
                                         &header_bytes, NULL),
                  SKN_OK);
     cr_expect_eq(header_bytes % 8, 0);
@@ -102,7 +102,7 @@ Test(safetensors, refuses_every_truncation_and_survives_every_change)
     memcpy(tensor, sample, sizeof(sample));
     (void)skn_safetensors_place(tensor, SAMPLE_COUNT, &data_bytes, NULL);
     cr_assert_eq(skn_safetensors_header(tensor, SAMPLE_COUNT,
-                                        SKN_SAFETENSORS_SKEIN, &header,
+                                        SKN_SAFETENSORS_SKEIN, 8, &header,
                                         &header_bytes, NULL),
                  SKN_OK);
     for (size_t count = 0; count < header_bytes; count++) {
@@ -221,7 +221,7 @@ Test(safetensors, refuses_names_that_would_need_an_escape)
         size_t header_bytes;
         (void)snprintf(tensor.name, sizeof(tensor.name), "%s", names[i]);
         cr_expect_eq(skn_safetensors_header(&tensor, 1, SKN_SAFETENSORS_SKEIN,
-                                            &header, &header_bytes, NULL),
+                                            8, &header, &header_bytes, NULL),
                      SKN_BAD_DATA);
     }
 }

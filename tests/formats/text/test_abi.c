@@ -64,7 +64,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_joined_t, 120)                                                       \
     S(skn_point_reader_options_t, 16)                                          \
     S(skn_read_t, 136)                                                         \
-    S(skn_inspection_info_t, 176)                                              \
+    S(skn_inspection_info_t, 184)                                              \
     S(skn_inspection_checkpoint_t, 72)                                         \
     S(skn_inspection_tensor_t, 64)                                             \
     S(skn_coordinator_options_t, 32)                                           \

@@ -81,8 +81,9 @@ skn_status_t skn_safetensors_place(skn_safetensor_t *tensor, size_t count,
 
 /* The first bytes of the file that holds the placed tensors: length, JSON and
  * padding to a multiple of `align`: 8, or 64 if tensors are to be mapped.
- * `metadata` are the members of its metadata, as JSON. *header is the caller's to free. SKN_BAD_DATA when a name holds a
- * quote, a backslash or a control character, or the header grows too long. */
+ * `metadata` are the members of its metadata, as JSON. *header is the caller's
+ * to free. SKN_BAD_DATA when a name holds a quote, a backslash or a control
+ * character, or the header grows too long. */
 skn_status_t skn_safetensors_header(const skn_safetensor_t *tensor,
                                     size_t count, const char *metadata,
                                     size_t align, unsigned char **header,

@@ -15,7 +15,8 @@ typedef struct skn_span {
 static inline bool
 skn_span_equal(skn_span_t one, skn_span_t other)
 {
-    return one.bytes == other.bytes && memcmp(one.at, other.at, one.bytes) == 0;
+    return one.bytes == other.bytes &&
+           (one.bytes == 0 || memcmp(one.at, other.at, one.bytes) == 0);
 }
 
 static inline bool

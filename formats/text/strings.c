@@ -39,7 +39,8 @@ slot_of(const skn_strings_t *strings, const char *at, size_t bytes)
         if (*found == 0)
             return found;
         const char *other = skn_strings_at(strings, *found - 1, &other_bytes);
-        if (other_bytes == bytes && memcmp(other, at, bytes) == 0)
+        if (other_bytes == bytes &&
+            (bytes == 0 || memcmp(other, at, bytes) == 0))
             return found;
     }
 }

@@ -27,7 +27,7 @@ open_files(skn_batches_t *batches, batch_points_t *points,
     data.questions = skn_actor_option_bool(actor, "questions");
     skn_status_t status = skn_data_open_train(&data, &points->train, error);
     if (status == SKN_OK && skn_data_has_test(&data))
-        status = skn_data_open_test(&data, &points->test, error);
+        status = skn_data_open_test(&data, points->train, &points->test, error);
     if (status != SKN_OK)
         return status;
     batches->data_hash = skn_data_hash(0, points->train);

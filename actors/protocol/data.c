@@ -90,38 +90,21 @@ skn_data_open_train(const skn_data_t *data, skn_dataset_t **dataset,
 }
 
 skn_status_t
-skn_data_vocabulary(const skn_data_t *data, skn_vocabulary_t **vocabulary,
-                    skn_error_t *error)
-{
-    skn_vocabulary_form_t form;
-    skn_dataset_t *train = NULL;
-    *vocabulary = NULL;
-    if (!data->preprocessing[0])
-        return SKN_OK;
-    skn_status_t status = skn_data_open_train(data, &train, error);
-    if (status != SKN_OK)
-        return status;
-    (void)skn_dataset_vocabulary(train, &form);
-    *vocabulary = skn_vocabulary_read(data->train, &form, error);
-    skn_dataset_close(&train);
-    return *vocabulary ? SKN_OK : error->status;
-}
-
-skn_status_t
-skn_data_open_test(const skn_data_t *data, skn_dataset_t **dataset,
-                   skn_error_t *error)
+skn_data_open_test(const skn_data_t *data, const skn_dataset_t *train,
+                   skn_dataset_t **dataset, skn_error_t *error)
 {
     bool is_share = data->held_back > 0 && !data->questions;
     skn_vocabulary_t *learned = NULL;
+    skn_vocabulary_form_t form;
     skn_dataset_options_t options = {
         .part = is_share ? SKN_DATASET_HELD_BACK : SKN_DATASET_ALL,
         .unknown_ignored = true,
         .questions = data->questions,
     };
-    if (!data->vocabulary) {
-        skn_status_t status = skn_data_vocabulary(data, &learned, error);
-        if (status != SKN_OK)
-            return status;
+    if (!data->vocabulary && train && skn_dataset_vocabulary(train, &form)) {
+        learned = skn_vocabulary_read(data->train, &form, error);
+        if (!learned)
+            return error->status;
     }
     options.vocabulary = data->vocabulary ? data->vocabulary : learned;
     skn_status_t status = open_file(data, is_share ? data->train : data->test,

@@ -22,7 +22,8 @@ typedef struct skn_data {
     uint32_t features, labels; /* sizes of the model; 0: those of the file */
     bool questions;            /* `test` has points to predict:
                                 * skn_dataset_options_t */
-    const skn_vocabulary_t *vocabulary; /* of texts; NULL: that of `train` */
+    const skn_vocabulary_t *vocabulary; /* of texts; NULL: that which the
+                                         * training set has */
 } skn_data_t;
 
 /* Options of a kind of actor that reads a data set, beside `train`. */
@@ -50,14 +51,11 @@ uint64_t skn_data_hash(uint64_t before, const skn_dataset_t *dataset);
  * As skn_dataset_open. */
 skn_status_t skn_data_open_train(const skn_data_t *data,
                                  skn_dataset_t **dataset, skn_error_t *error);
-/* Opens the test set. Features and labels that the model lacks are left out. As
- * skn_dataset_open. */
-skn_status_t skn_data_open_test(const skn_data_t *data, skn_dataset_t **dataset,
-                                skn_error_t *error);
-/* Reads the vocabulary that is learned from the training set; NULL and SKN_OK:
- * its features are numbered. As skn_data_open_train. */
-skn_status_t skn_data_vocabulary(const skn_data_t *data,
-                                 skn_vocabulary_t **vocabulary,
-                                 skn_error_t *error);
+/* Opens the test set. Features and labels that the model lacks are left out.
+ * `train` is the training set, whose vocabulary is used, unless the data have
+ * one; otherwise it may be NULL. As skn_dataset_open. */
+skn_status_t skn_data_open_test(const skn_data_t *data,
+                                const skn_dataset_t *train,
+                                skn_dataset_t **dataset, skn_error_t *error);
 
 #endif

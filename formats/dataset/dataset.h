@@ -99,6 +99,14 @@ typedef struct skn_dataset_point {
     const float *value;      /* [feature_count], finite */
     uint32_t label_count, feature_count;
 } skn_dataset_point_t;
+static inline bool
+skn_dataset_point_has(const skn_dataset_point_t *point, uint32_t label)
+{
+    for (uint32_t k = 0; k < point->label_count; k++)
+        if (point->label[k] == label)
+            return true;
+    return false;
+}
 
 /* Opens the text file `path`, building its cache if need be. `options` may be
  * NULL. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA (file:line:column),

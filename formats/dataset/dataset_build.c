@@ -308,16 +308,12 @@ vocabulary_learn(build_t *build, skn_error_t *error)
     const skn_dataset_options_t *options = build->options;
     if (!has_texts(options) || options->vocabulary)
         return SKN_OK;
-    skn_status_t status =
-        skn_text_rows_learn(build->source_name, options, &build->features,
-                            &build->names, &build->form, error);
-    if (status != SKN_OK)
-        return status;
-    build->learned =
-        skn_vocabulary_read(build->source_name, &build->form, error);
+    skn_status_t status = skn_text_rows_learn(
+        build->source_name, options, &build->learned, &build->features,
+        &build->names, &build->form, error);
     build->head.features_bytes = build->form.features_bytes;
     build->head.names_bytes = build->form.names_bytes;
-    return build->learned ? SKN_OK : error->status;
+    return status;
 }
 
 /* --- second pass: rows to offsets and frequencies ----------------------- */

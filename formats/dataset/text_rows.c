@@ -346,29 +346,33 @@ learn_rows(lesson_t *lesson, skn_error_t *error)
     return status;
 }
 
+/* Moves the names into the vocabulary, adds the featurizer, and writes both
+ * forms. */
 static skn_status_t
-write_forms(lesson_t *lesson, char **features, char **names,
-            skn_vocabulary_form_t *form, skn_error_t *error)
+finish(lesson_t *lesson, skn_vocabulary_t *vocabulary, char **features,
+       char **names, skn_vocabulary_form_t *form, skn_error_t *error)
 {
-    skn_featurizer_t *featurizer =
-        skn_feature_counts_take(lesson->counts, error);
     size_t bytes;
-    if (!featurizer)
+    vocabulary->featurizer = skn_feature_counts_take(lesson->counts, error);
+    if (!vocabulary->featurizer)
         return error->status;
-    *features = skn_featurizer_write(featurizer, &bytes);
-    skn_featurizer_destroy(&featurizer);
-    *names = skn_names_write(&lesson->names, &form->names_bytes);
+    vocabulary->names = lesson->names;
+    lesson->names = (skn_strings_t){ 0 };
+    *features = skn_featurizer_write(vocabulary->featurizer, &bytes);
+    *names = skn_names_write(&vocabulary->names, &form->names_bytes);
     if (!*features || !*names)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a vocabulary");
     form->features = *features;
     form->features_bytes = bytes;
     form->names = *names;
+    vocabulary->hash = skn_vocabulary_hash(form);
     return SKN_OK;
 }
 
 skn_status_t
 skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
-                    char **features, char **names, skn_vocabulary_form_t *form,
+                    skn_vocabulary_t **vocabulary, char **features,
+                    char **names, skn_vocabulary_form_t *form,
                     skn_error_t *error)
 {
     lesson_t lesson = { .rows =
@@ -380,11 +384,13 @@ skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
     uint64_t room = TERMS_PER_FEATURE * (uint64_t)how.features_max;
     room = room < TERMS_MIN ? TERMS_MIN : room > TERMS_MAX ? TERMS_MAX : room;
     lesson.counts = skn_feature_counts_new(&how, (size_t)room);
-    skn_status_t status = lesson.counts ? learn_rows(&lesson, error)
-                                        : skn_fail(error, SKN_NO_MEMORY,
-                                                   "no memory to count words");
+    *vocabulary = calloc(1, sizeof(**vocabulary));
+    skn_status_t status =
+        lesson.counts && *vocabulary
+            ? learn_rows(&lesson, error)
+            : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
     if (status == SKN_OK)
-        status = write_forms(&lesson, features, names, form, error);
+        status = finish(&lesson, *vocabulary, features, names, form, error);
     skn_feature_counts_destroy(&lesson.counts);
     skn_strings_fini(&lesson.names);
     skn_text_rows_close(&lesson.rows);

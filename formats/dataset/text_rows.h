@@ -33,13 +33,14 @@ skn_status_t skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point,
 skn_xmc_sizes_t skn_text_rows_sizes(const skn_text_rows_t *rows);
 const skn_stream_t *skn_text_rows_stream(const skn_text_rows_t *rows);
 
-/* Learns the vocabulary of the rows of a file, in its forms, which are for
- * free(). `progress` is called as skn_dataset_options_t says. As
- * skn_text_rows_open and skn_text_rows_next; SKN_BUSY. */
+/* Learns the vocabulary of the rows of a file. *vocabulary and the texts of its
+ * two forms are the caller's to free, also after a failure. `progress` is
+ * called as skn_dataset_options_t says. As skn_text_rows_open and
+ * skn_text_rows_next; SKN_BUSY. */
 skn_status_t skn_text_rows_learn(const char *path,
                                  const skn_dataset_options_t *options,
-                                 char **features, char **names,
-                                 skn_vocabulary_form_t *form,
+                                 skn_vocabulary_t **vocabulary, char **features,
+                                 char **names, skn_vocabulary_form_t *form,
                                  skn_error_t *error);
 
 #endif

@@ -44,7 +44,7 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
         return SKN_OK;
     if (skn_model_is_decoder(model))
         return skn_texts_check(path, error);
-    skn_status_t status = skn_data_open_test(&how, &set, error);
+    skn_status_t status = skn_data_open_test(&how, NULL, &set, error);
     skn_dataset_close(&set);
     return status;
 }
@@ -96,12 +96,13 @@ check_counts(const skn_model_t *model, const skn_dataset_t *train,
 }
 
 static skn_status_t
-read_test(skn_plan_data_t *data, const skn_data_t *how, skn_error_t *error)
+read_test(skn_plan_data_t *data, const skn_data_t *how,
+          const skn_dataset_t *train, skn_error_t *error)
 {
     skn_dataset_t *test = NULL;
     if (!skn_data_has_test(how))
         return SKN_OK;
-    skn_status_t status = skn_data_open_test(how, &test, error);
+    skn_status_t status = skn_data_open_test(how, train, &test, error);
     if (status != SKN_OK)
         return status;
     data->test_points = skn_dataset_info(test)->point_count;
@@ -204,11 +205,11 @@ read_data(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
     describe_train(data, train, &split);
     take_notes(data, train, model->data.train);
     skn_split_fini(&split);
-    skn_dataset_close(&train);
     how.features = data->features;
     how.labels = data->labels;
     how.questions = model->data.questions;
-    status = read_test(data, &how, error);
+    status = read_test(data, &how, train, error);
+    skn_dataset_close(&train);
     return status == SKN_OK ? read_labels(data, model->data.labels, error)
                             : status;
 }

@@ -73,15 +73,6 @@ typedef struct calibration {
     uint64_t points;
 } calibration_t;
 
-static bool
-has_label(const skn_dataset_point_t *point, uint32_t label)
-{
-    for (uint32_t l = 0; l < point->label_count; l++)
-        if (point->label[l] == label)
-            return true;
-    return false;
-}
-
 static void
 add_calibration(calibration_t *calibration, const skn_dataset_point_t *point,
                 uint32_t label, float score)
@@ -91,7 +82,7 @@ add_calibration(calibration_t *calibration, const skn_dataset_point_t *point,
     if (bin >= CALIBRATION_BINS)
         bin = CALIBRATION_BINS - 1;
     calibration->probability[bin] += probability;
-    calibration->hits[bin] += has_label(point, label);
+    calibration->hits[bin] += skn_dataset_point_has(point, label);
     calibration->points++;
 }
 
@@ -235,7 +226,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
         return skn_fail_hint(
             error, skn_fail(error, SKN_USAGE, "the run has no test file"),
             "set data.test=FILE");
-    skn_status_t status = skn_data_open_test(&data, &dataset, error);
+    skn_status_t status = skn_data_open_test(&data, NULL, &dataset, error);
     if (status == SKN_NO_INPUT && !test)
         return skn_fail_hint(error, status, "set data.test=FILE");
     if (status != SKN_OK)

@@ -136,15 +136,6 @@ find_neighbours(rank_t *rank, uint32_t thread_count, skn_error_t *error)
 
 /* --- the points of each label -------------------------------------------- */
 
-static bool
-has_label(const skn_dataset_point_t *point, uint32_t label)
-{
-    for (uint32_t k = 0; k < point->label_count; k++)
-        if (point->label[k] == label)
-            return true;
-    return false;
-}
-
 /* Called for each (label, point), in two equal passes. */
 typedef void note_t(skn_label_points_t *points, uint32_t label, uint32_t point);
 
@@ -181,7 +172,8 @@ note_taken(const rank_t *rank, skn_label_points_t *points, note_t *note)
         skn_dataset_point_t point = skn_dataset_point(rank->dataset, at);
         const uint32_t *label = rank->label + (size_t)i * rank->neighbours;
         for (uint32_t r = 0; r < rank->neighbours; r++)
-            if (label[r] != UINT32_MAX && !has_label(&point, label[r]))
+            if (label[r] != UINT32_MAX &&
+                !skn_dataset_point_has(&point, label[r]))
                 note(points, label[r], at);
     }
 }

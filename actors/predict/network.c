@@ -123,11 +123,9 @@ check_room(const skn_network_t *network, uint64_t ranker_bytes,
 }
 
 skn_status_t
-skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
-                 const char *const *layer, uint32_t layer_count,
-                 uint64_t memory_bytes_max, skn_error_t *error)
+skn_network_begin(skn_network_t *network, uint32_t layer_count,
+                  skn_error_t *error)
 {
-    skn_status_t status = SKN_OK;
     if (layer_count < 2 || layer_count > SKN_NETWORK_LAYERS_MAX)
         return skn_fail(error, SKN_BAD_CONFIG,
                         "a model of %u layers, 2 to %u allowed", layer_count,
@@ -136,6 +134,15 @@ skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
     if (!network->kernels)
         return SKN_BAD_CONFIG;
     network->layer_count = layer_count;
+    return SKN_OK;
+}
+
+skn_status_t
+skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
+                 const char *const *layer, uint32_t layer_count,
+                 uint64_t memory_bytes_max, skn_error_t *error)
+{
+    skn_status_t status = skn_network_begin(network, layer_count, error);
     for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++) {
         const skn_checkpoint_tensor_t *tensor;
         status = find_weight(checkpoint, layer[k], &tensor, error);

@@ -49,6 +49,9 @@ skn_status_t skn_network_load(skn_network_t *network,
                               const char *const *layer, uint32_t layer_count,
                               uint64_t memory_bytes_max, skn_error_t *error);
 void skn_network_fini(skn_network_t *network);
+/* Sets what does not depend on where weights come from. SKN_BAD_CONFIG. */
+skn_status_t skn_network_begin(skn_network_t *network, uint32_t layer_count,
+                               skn_error_t *error);
 /* SKN_NO_MEMORY and the sentence if a model of `bytes` bytes does not fit into
  * `memory_bytes_max`. */
 skn_status_t skn_network_check_room(uint64_t bytes, uint64_t memory_bytes_max,

@@ -180,7 +180,7 @@ skn_network_feature_norm(const skn_network_t *network, uint32_t feature)
 
 /* --- a mapped file -------------------------------------------------------- */
 
-/* What a file has of a layer. */
+/* The tensors of one layer in a mapped file. */
 typedef struct mapped {
     const skn_slim_t *slim;
     const char *layer;
@@ -362,15 +362,7 @@ skn_network_map(skn_network_t *network, const skn_slim_t *slim,
                 uint64_t memory_bytes_max, skn_error_t *error)
 {
     mapped_t mapped[SKN_NETWORK_LAYERS_MAX] = { 0 };
-    skn_status_t status = SKN_OK;
-    if (layer_count < 2 || layer_count > SKN_NETWORK_LAYERS_MAX)
-        return skn_fail(error, SKN_BAD_CONFIG,
-                        "a model of %u layers, 2 to %u allowed", layer_count,
-                        SKN_NETWORK_LAYERS_MAX);
-    network->kernels = skn_kernels_pick(error);
-    if (!network->kernels)
-        return SKN_BAD_CONFIG;
-    network->layer_count = layer_count;
+    skn_status_t status = skn_network_begin(network, layer_count, error);
     network->feature_count = slim->facts.feature_count;
     for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++) {
         mapped[k] = (mapped_t){ .slim = slim, .layer = layer[k], .at = k };

@@ -22,7 +22,7 @@
 #include "formats/checkpoint/run_folder.h"
 #include "formats/checkpoint/safetensors.h"
 
-/* What a model is, beside its tensors. */
+/* The metadata of an exported model. */
 typedef struct skn_slim_facts {
     const char *run_id, *created, *config;
     uint64_t batch;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/source/lines.h"
+#include "formats/text/grow.h"
 #include "formats/dataset/xmc.h"
 #include "skein/limits.h"
 
@@ -18,32 +19,15 @@ typedef struct name_file {
     size_t room, text_bytes, text_room;
 } name_file_t;
 
-/* Grows *array, of elements of `size` bytes, for `wanted` of them. */
-static bool
-grow(void **array, size_t *room, size_t wanted, size_t size)
-{
-    size_t more = *room ? *room : 1024;
-    while (more < wanted)
-        more *= 2;
-    if (more == *room)
-        return true;
-    void *grown = realloc(*array, more * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *room = more;
-    return true;
-}
-
 static skn_status_t
 add(name_file_t *file, const char *text, size_t bytes, skn_error_t *error)
 {
     void *start = file->start, *all = file->text;
-    bool good =
-        grow(&start, &file->room, file->names.count + 1, sizeof(*file->start));
+    bool good = skn_grow(&start, &file->room, file->names.count + 1,
+                         sizeof(*file->start));
     file->start = start;
-    good =
-        good && grow(&all, &file->text_room, file->text_bytes + bytes + 1, 1);
+    good = good &&
+           skn_grow(&all, &file->text_room, file->text_bytes + bytes + 1, 1);
     file->text = all;
     if (!good)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for %zu names",

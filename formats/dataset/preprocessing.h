@@ -34,7 +34,8 @@ skn_status_t skn_preprocessing_read(const char *text,
                                     skn_preprocessing_t *preprocessing,
                                     json_t **owner, skn_error_t *error);
 
-/* What it says of the file, and of features. Borrows its texts. */
+/* The options for reading the file, and those for its features. The first
+ * borrows the texts. */
 skn_records_options_t skn_preprocessing_rows(
     const skn_preprocessing_t *preprocessing);
 /* The same for another file than that which was trained on, whose format may be

@@ -4,10 +4,10 @@
  * A featurizer is learned from all texts of the training data, and is then part
  * of the model: the same text gives the same point wherever it is used. Its
  * features are groups of consecutive words (words.h) and of consecutive
- * characters within a word, in the order of how many rows have them.
+ * characters within a word, those that are in the most rows first.
  *
- *     skn_feature_counts_t *counts = skn_feature_counts_new(&options);
- *     ... skn_feature_counts_add(counts, &texts) for each row
+ *     skn_feature_counts_t *counts = skn_feature_counts_new(&options, room);
+ *     for each row: skn_feature_counts_add(counts, texts, count, &error);
  *     skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
  *
  * The value of a feature is w(n) * idf: n is how often the row has it, w one of

@@ -204,7 +204,8 @@ add_run(skn_words_t *words, const char *run, size_t bytes, size_t *used)
     if (is_cut)
         bytes = RUN_BYTES;
     size_t valid = valid_bytes(run, bytes);
-    /* What is not UTF-8 separates; the end of a piece may only be cut off. */
+    /* A byte that is not UTF-8 separates words. At the end of a piece that was
+     * cut off, a character may only be incomplete. */
     *used = valid < bytes && !(is_cut && bytes - valid < 4) ? valid + 1 : valid;
     if (*used == 0)
         *used = 1;

@@ -11,7 +11,6 @@
 #include "formats/text/text.h"
 #include "skein/limits.h"
 
-#define SPANS_FIRST 16u
 #define TEXT_COLUMN_DEFAULT "text"
 #define LABEL_COLUMN_DEFAULT "labels"
 
@@ -37,26 +36,10 @@ skn_records_no_memory(const skn_records_t *records, skn_error_t *error)
 }
 
 bool
-skn_records_grow(void **array, size_t *room, size_t wanted, size_t size)
-{
-    size_t more = *room ? *room : SPANS_FIRST;
-    while (more < wanted)
-        more *= 2;
-    if (more == *room)
-        return true;
-    void *grown = realloc(*array, more * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *room = more;
-    return true;
-}
-
-bool
 skn_span_list_add(skn_span_list_t *list, skn_span_t span)
 {
     void *at = list->at;
-    if (!skn_records_grow(&at, &list->room, list->count + 1, sizeof(span)))
+    if (!skn_grow(&at, &list->room, list->count + 1, sizeof(span)))
         return false;
     list->at = at;
     list->at[list->count++] = span;

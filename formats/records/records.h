@@ -78,8 +78,9 @@ skn_status_t skn_records_recognise(const char *path,
                                    skn_records_format_t *format,
                                    skn_error_t *error);
 
-/* What divides the labels of the column of a file, by its first rows: ";", "|"
- * or ",", or "" if a cell is one label. The statuses of skn_records_next. */
+/* Finds the separator of the labels in a cell, by the first rows of the file:
+ * ";", "|" or ",", or "" if each cell is one label. The statuses of
+ * skn_records_next. */
 skn_status_t skn_records_find_separator(const char *path,
                                         const skn_records_options_t *options,
                                         const char **separator,

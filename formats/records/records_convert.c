@@ -6,12 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/records/records_internal.h"
 #include "formats/records/records_write.h"
 #include "formats/source/sink.h"
 #include "formats/text/abi.h"
 
-#define TEXT_COLUMN "text"
-#define LABEL_COLUMN "labels"
 /* Between labels, where the file that is read does not say. */
 #define SEPARATOR ";"
 
@@ -86,15 +85,6 @@ find_separator(const char *in, const skn_convert_options_t *options,
     return skn_records_find_separator(in, how, &how->label_separator, error);
 }
 
-static size_t
-count_columns(const char *names)
-{
-    size_t count = 1;
-    for (; *names; names++)
-        count += *names == ',';
-    return count;
-}
-
 /* Takes a row, or what is wrong with it. */
 static skn_status_t
 take(skn_records_writer_t *writer, const skn_convert_options_t *options,
@@ -157,10 +147,7 @@ convert(const char *in, const char *out, const skn_convert_options_t *options,
         skn_records_options_t *how, skn_converted_t *converted,
         skn_error_t *error)
 {
-    skn_records_writer_t writer = {
-        .text_columns = how->text_columns ? how->text_columns : TEXT_COLUMN,
-        .label_column = how->label_column ? how->label_column : LABEL_COLUMN,
-    };
+    skn_records_writer_t writer = { 0 };
     skn_status_t status = find_format(options->to, &writer.format, error);
     if (status == SKN_OK && writer.format == SKN_RECORDS_AUTO)
         status = find_ending(out, &writer.format, error);
@@ -173,8 +160,9 @@ convert(const char *in, const char *out, const skn_convert_options_t *options,
         return error->status;
     skn_records_format_t from = skn_records_format(records);
     bool is_column = from == SKN_RECORDS_CSV || from == SKN_RECORDS_TSV;
-    writer.text_count =
-        from == SKN_RECORDS_FASTTEXT ? 1 : count_columns(writer.text_columns);
+    writer.column = records->column;
+    writer.label_column = records->label_column;
+    writer.text_count = from == SKN_RECORDS_FASTTEXT ? 1 : records->text_count;
     writer.separator =
         how->label_separator[0] || is_column ? how->label_separator : SEPARATOR;
     converted->from = skn_records_names[from];

@@ -66,8 +66,8 @@ static bool
 end_field(skn_csv_row_t *row)
 {
     void *end = row->end;
-    if (!skn_records_grow(&end, &row->end_room, row->field_count + 1,
-                          sizeof(*row->end)))
+    if (!skn_grow(&end, &row->end_room, row->field_count + 1,
+                  sizeof(*row->end)))
         return false;
     row->end = end;
     row->end[row->field_count++] = row->byte_count;
@@ -100,8 +100,8 @@ static bool
 cut(skn_csv_row_t *row, skn_span_t line, size_t *used)
 {
     void *bytes = row->bytes;
-    bool good = skn_records_grow(&bytes, &row->byte_room,
-                                 row->byte_count + line.bytes + 1, 1);
+    bool good =
+        skn_grow(&bytes, &row->byte_room, row->byte_count + line.bytes + 1, 1);
     row->bytes = bytes;
     for (*used = 0; good && *used < line.bytes;) {
         char byte = line.at[(*used)++];
@@ -123,7 +123,7 @@ cut(skn_csv_row_t *row, skn_span_t line, size_t *used)
     return good;
 }
 
-/* What is left of a line behind its first `used` bytes comes next. */
+/* The line without its first `used` bytes is read next, unless it is empty. */
 static void
 keep_rest(skn_records_t *records, skn_span_t line, size_t used)
 {

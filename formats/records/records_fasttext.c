@@ -6,21 +6,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/records/records_internal.h"
 
-#define PREFIX "__label__"
-#define PREFIX_BYTES (sizeof(PREFIX) - 1)
-
-/* Blanks as fastText has them. */
-static bool
-is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\v' || byte == '\f' ||
-           byte == '\r' || byte == '\0';
-}
-
 static bool
 is_label(const char *at, size_t bytes)
 {
-    return bytes >= PREFIX_BYTES && memcmp(at, PREFIX, PREFIX_BYTES) == 0;
+    return bytes >= SKN_FASTTEXT_PREFIX_BYTES &&
+           memcmp(at, SKN_FASTTEXT_PREFIX, SKN_FASTTEXT_PREFIX_BYTES) == 0;
 }
 
 static bool
@@ -28,7 +18,7 @@ looks(const skn_records_t *records, skn_span_t line)
 {
     (void)records;
     size_t at = 0;
-    while (at < line.bytes && is_blank(line.at[at]))
+    while (at < line.bytes && skn_is_fasttext_blank(line.at[at]))
         at++;
     return is_label(line.at + at, line.bytes - at);
 }
@@ -38,7 +28,7 @@ looks(const skn_records_t *records, skn_span_t line)
 static const char *
 past_blanks(const char *at, const char *end)
 {
-    while (at < end && is_blank(*at))
+    while (at < end && skn_is_fasttext_blank(*at))
         at++;
     return at;
 }
@@ -61,13 +51,14 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
     *complete = true;
     while (good && at < end) {
         const char *word = at;
-        while (at < end && !is_blank(*at))
+        while (at < end && !skn_is_fasttext_blank(*at))
             at++;
         size_t bytes = (size_t)(at - word);
         at = past_blanks(at, end);
         if (!is_label(word, bytes))
             continue;
-        const skn_span_t label = { word + PREFIX_BYTES, bytes - PREFIX_BYTES };
+        const skn_span_t label = { word + SKN_FASTTEXT_PREFIX_BYTES,
+                                   bytes - SKN_FASTTEXT_PREFIX_BYTES };
         good = add_text(records, text, word) &&
                skn_records_add_label(records, label);
         text = at;

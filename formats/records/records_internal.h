@@ -11,6 +11,7 @@
 
 #include "formats/records/records.h"
 #include "formats/source/lines.h"
+#include "formats/text/grow.h"
 
 typedef struct skn_span_list {
     skn_span_t *at;
@@ -71,6 +72,17 @@ typedef struct skn_records_reader {
                          bool *complete, skn_error_t *error);
 } skn_records_reader_t;
 
+#define SKN_FASTTEXT_PREFIX "__label__"
+#define SKN_FASTTEXT_PREFIX_BYTES (sizeof(SKN_FASTTEXT_PREFIX) - 1)
+
+/* Blanks as fastText has them within a line. */
+static inline bool
+skn_is_fasttext_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\v' || byte == '\f' ||
+           byte == '\r' || byte == '\0';
+}
+
 extern const skn_records_reader_t skn_records_fasttext, skn_records_csv,
     skn_records_json;
 
@@ -84,8 +96,5 @@ bool skn_records_add_label(skn_records_t *records, skn_span_t label);
 bool skn_records_add_labels(skn_records_t *records, skn_span_t column);
 skn_status_t skn_records_no_memory(const skn_records_t *records,
                                    skn_error_t *error);
-/* *array, of elements of `size` bytes, has room for `wanted` of them. False: no
- * memory. */
-bool skn_records_grow(void **array, size_t *room, size_t wanted, size_t size);
 
 #endif

@@ -27,7 +27,7 @@ looks(const skn_records_t *records, skn_span_t line)
     return at < line.bytes && line.at[at] == '{';
 }
 
-/* What a value is called in a sentence. */
+/* The name of a value's type, for a sentence. */
 static const char *
 type_name(const json_t *value)
 {
@@ -59,7 +59,7 @@ static bool
 join(skn_records_t *records, size_t *at, const char *text, size_t bytes)
 {
     void *joined = records->joined;
-    if (!skn_records_grow(&joined, &records->joined_room, *at + bytes + 1, 1))
+    if (!skn_grow(&joined, &records->joined_room, *at + bytes + 1, 1))
         return false;
     records->joined = joined;
     memcpy(records->joined + *at, text, bytes);
@@ -216,8 +216,8 @@ reserve(skn_records_t *records, size_t at)
         records->object, records->label_column.at, records->label_column.bytes);
     size_t labels = json_is_array(value) ? json_array_size(value) : 1;
     void *joined = records->joined;
-    bool good = skn_records_grow(&joined, &records->joined_room,
-                                 at + labels * JSON_NUMBER_BYTES, 1);
+    bool good = skn_grow(&joined, &records->joined_room,
+                         at + labels * JSON_NUMBER_BYTES, 1);
     records->joined = joined;
     return good;
 }

@@ -4,10 +4,8 @@
 
 #include <string.h>
 
+#include "formats/records/records_internal.h"
 #include "formats/text/text.h"
-
-#define FASTTEXT_PREFIX "__label__"
-#define FASTTEXT_PREFIX_BYTES (sizeof(FASTTEXT_PREFIX) - 1)
 
 /* The texts of a column: the last one has those beyond the columns, too. */
 static size_t
@@ -21,19 +19,14 @@ texts_end(const skn_records_writer_t *writer, const skn_records_row_t *row,
 
 /* --- fastText ------------------------------------------------------------- */
 
-static bool
-is_fasttext_blank(char byte)
-{
-    return byte == '\0' || (byte != '\0' && strchr(" \t\v\f\r\n", byte));
-}
-
 static void
 write_fasttext_label(skn_records_writer_t *writer, skn_span_t label)
 {
     bool is_changed = false;
-    (void)fputs(FASTTEXT_PREFIX, writer->file);
+    (void)fputs(SKN_FASTTEXT_PREFIX, writer->file);
     for (size_t k = 0; k < label.bytes; k++) {
-        bool is_blank = is_fasttext_blank(label.at[k]);
+        bool is_blank =
+            skn_is_fasttext_blank(label.at[k]) || label.at[k] == '\n';
         (void)fputc(is_blank ? '_' : label.at[k], writer->file);
         is_changed = is_changed || is_blank;
     }
@@ -48,13 +41,14 @@ write_fasttext_text(skn_records_writer_t *writer, skn_span_t text)
     bool is_changed = false, is_start = true;
     for (size_t k = 0; k < text.bytes; k++) {
         bool is_line = text.at[k] == '\n';
-        bool is_label =
-            is_start && text.bytes - k >= FASTTEXT_PREFIX_BYTES &&
-            memcmp(text.at + k, FASTTEXT_PREFIX, FASTTEXT_PREFIX_BYTES) == 0;
+        bool is_label = is_start &&
+                        text.bytes - k >= SKN_FASTTEXT_PREFIX_BYTES &&
+                        memcmp(text.at + k, SKN_FASTTEXT_PREFIX,
+                               SKN_FASTTEXT_PREFIX_BYTES) == 0;
         if (!is_label)
             (void)fputc(is_line ? ' ' : text.at[k], writer->file);
         is_changed = is_changed || is_line || is_label;
-        is_start = is_fasttext_blank(text.at[k]);
+        is_start = skn_is_fasttext_blank(text.at[k]) || is_line;
     }
     writer->changed_texts += is_changed;
 }
@@ -191,15 +185,6 @@ write_json_bytes(FILE *file, skn_span_t text)
     return is_utf8;
 }
 
-static skn_span_t
-column_name(const skn_records_writer_t *writer, size_t column)
-{
-    const char *at = writer->text_columns;
-    for (size_t k = 0; k < column; k++)
-        at += strcspn(at, ",") + 1;
-    return skn_span_trimmed((skn_span_t){ at, strcspn(at, ",") });
-}
-
 static void
 write_json(skn_records_writer_t *writer, const skn_records_row_t *row)
 {
@@ -208,7 +193,7 @@ write_json(skn_records_writer_t *writer, const skn_records_row_t *row)
     for (size_t column = 0; column < writer->text_count; column++) {
         bool is_utf8 = true;
         (void)fputs(column ? ", \"" : "\"", file);
-        (void)write_json_bytes(file, column_name(writer, column));
+        (void)write_json_bytes(file, writer->column[column]);
         (void)fputs("\": \"", file);
         for (size_t k = column; k < texts_end(writer, row, column); k++) {
             (void)fputs(k > column ? " " : "", file);
@@ -218,8 +203,7 @@ write_json(skn_records_writer_t *writer, const skn_records_row_t *row)
         writer->changed_texts += !is_utf8;
     }
     (void)fputs(", \"", file);
-    const char *name = writer->label_column;
-    (void)write_json_bytes(file, (skn_span_t){ name, strlen(name) });
+    (void)write_json_bytes(file, writer->label_column);
     (void)fputs("\": [", file);
     for (size_t k = 0; k < row->label_count; k++) {
         (void)fputs(k ? ", \"" : "\"", file);
@@ -234,14 +218,13 @@ write_json(skn_records_writer_t *writer, const skn_records_row_t *row)
 void
 skn_records_write_head(const skn_records_writer_t *writer)
 {
-    const char *name = writer->label_column;
     if (writer->format != SKN_RECORDS_CSV && writer->format != SKN_RECORDS_TSV)
         return;
     (void)fputc('"', writer->file);
-    write_quoted(writer->file, (skn_span_t){ name, strlen(name) });
+    write_quoted(writer->file, writer->label_column);
     for (size_t k = 0; k < writer->text_count; k++) {
         (void)fprintf(writer->file, "\"%c\"", column_separator(writer));
-        write_quoted(writer->file, column_name(writer, k));
+        write_quoted(writer->file, writer->column[k]);
     }
     (void)fputs("\"\n", writer->file);
 }

@@ -15,9 +15,9 @@
 typedef struct skn_records_writer {
     FILE *file;                  /* whose errors are its owner's to see */
     skn_records_format_t format; /* fasttext, json, csv or tsv */
-    /* Names of columns, as of skn_records_options_t; not NULL. */
-    const char *text_columns, *label_column;
-    size_t text_count;      /* columns of text */
+    const skn_span_t *column;    /* [text_count] names of the columns of text */
+    skn_span_t label_column;
+    size_t text_count;
     const char *separator;  /* csv, tsv: between labels; "": a row has one */
     uint64_t changed;       /* labels with a character that was replaced */
     uint64_t changed_texts; /* the same of texts */

@@ -15,7 +15,8 @@ typedef struct skn_sink skn_sink_t;
 
 /* NULL: SKN_CANNOT_CREATE, SKN_NO_PERMISSION, SKN_STORAGE, SKN_NO_MEMORY. */
 skn_sink_t *skn_sink_open(const char *path, skn_error_t *error);
-/* What is written here is the file. Its errors are found at the end. */
+/* The caller writes the contents to this file. skn_sink_finish reports the
+ * errors of these writes. */
 FILE *skn_sink_file(const skn_sink_t *sink);
 /* Closes the file and gives it its name, which may be that of another file; or
  * removes it (SKN_STORAGE). Frees, and sets *sink to NULL. */

@@ -8,6 +8,8 @@
 
 #include <xxhash.h>
 
+#include "formats/text/grow.h"
+
 typedef struct string {
     uint64_t count, group;
     uint32_t at; /* in text, which is shorter than 4 GiB: see skn_tally_new */
@@ -103,18 +105,6 @@ forget(skn_tally_t *tally)
     table_fill(tally);
 }
 
-static void *
-grown(void *at, size_t *room, size_t wanted, size_t item_bytes)
-{
-    size_t more = *room < 1024 ? 1024 : *room;
-    while (more < wanted)
-        more *= 2;
-    void *larger = realloc(at, more * item_bytes);
-    if (larger)
-        *room = more;
-    return larger;
-}
-
 /* Makes room for one more string. False: no memory. */
 static bool
 room_make(skn_tally_t *tally)
@@ -122,16 +112,16 @@ room_make(skn_tally_t *tally)
     if (tally->string_count == tally->room)
         forget(tally);
     if (tally->string_count == tally->string_room) {
-        string_t *string = grown(tally->string, &tally->string_room,
-                                 tally->string_count + 1, sizeof(*string));
-        if (!string)
+        void *string = tally->string;
+        if (!skn_grow(&string, &tally->string_room, tally->string_count + 1,
+                      sizeof(*tally->string)))
             return false;
         tally->string = string;
     }
     if (tally->text_room - tally->text_bytes < tally->string_bytes) {
-        char *text = grown(tally->text, &tally->text_room,
-                           tally->text_bytes + tally->string_bytes, 1);
-        if (!text)
+        void *text = tally->text;
+        if (!skn_grow(&text, &tally->text_room,
+                      tally->text_bytes + tally->string_bytes, 1))
             return false;
         tally->text = text;
     }

@@ -56,9 +56,9 @@ typedef struct skn_evaluation {
     /* Likely mistakes in the data, and what was left out: each a sentence with
      * a hint, or "". */
     skn_error_t warnings[SKN_EVALUATION_WARNINGS_MAX];
-    /* How far probabilities are from what comes true: expected calibration
-     * error of each point's best label, in 15 bins of equal width (Guo et al.
-     * 2017, equation 3). 0: those named with .7 are right 7 times of 10. */
+    /* The expected calibration error of each point's best label, in 15 bins of
+     * equal width (Guo et al. 2017, equation 3). 0: labels with a probability
+     * of .7 are right 7 times of 10. */
     double calibration_error;
 } skn_evaluation_t;
 

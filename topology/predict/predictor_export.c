@@ -140,7 +140,7 @@ by_importance(const void *left, const void *right)
     return by_number(&a->feature, &b->feature);
 }
 
-/* What the row of a feature adds to the first layer in the training data: |w|^2
+/* How much a feature adds to the first layer over the training data: |w|^2
  * times the sum of squared values, where that is known. -1: it has no row. */
 static double
 importance(const skn_predictor_t *predictor, uint32_t feature)

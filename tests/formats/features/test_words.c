@@ -154,8 +154,8 @@ draw_text(char text[64], bool characters)
     return at;
 }
 
-/* Of any bytes, words are within bounds and without blanks, and each is one
- * word again, spelled the same. */
+/* Whatever the bytes are, words have a bounded length and no blanks, and each
+ * of them is cut into itself. */
 Test(words, any_bytes)
 {
     for (int round = 0; round < 20000; round++) {

@@ -14,7 +14,7 @@ add(skn_tally_t *tally, const char *text, uint64_t group)
     cr_assert(skn_tally_add(tally, text, strlen(text), group));
 }
 
-/* What is taken, as "text:count ". */
+/* Compares the strings that are taken, written as "text:count ". */
 static void
 expect_taken(const skn_tally_t *tally, uint64_t count_min, size_t most,
              const char *wanted)
@@ -58,8 +58,8 @@ Test(tally, counts_a_string_once_in_a_group)
     skn_tally_destroy(&tally);
 }
 
-/* What is frequent stays exact to within what was forgotten, however many rare
- * strings come between, and memory stays bounded. */
+/* However many rare strings come between, a frequent one keeps its count, and
+ * memory stays bounded. */
 Test(tally, forgets_the_rare_and_keeps_the_frequent)
 {
     skn_tally_t *tally = skn_tally_new(64, 16);

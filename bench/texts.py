@@ -27,19 +27,20 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOSS = "model.layers.output.loss="
 UNITS = "model.layers.hidden.units="
-SOFTMAX, OVA = LOSS + "softmax", LOSS + "one_vs_all"
 TREES = "train.ranker_trees="
-BASE = [OVA, TREES + "0"]
+LOSSES = {"softmax": LOSS + "softmax", "ova": LOSS + "one_vs_all"}
+BASE = [LOSSES["ova"], TREES + "0"]
 VARIANTS = {
     "auto": [],
-    "softmax": [SOFTMAX, TREES + "0"],
-    "softmax-tree": [SOFTMAX, TREES + "1"],
+    **{name + tree * "-tree" + "-" + units:
+       [loss, TREES + str(tree), UNITS + units] for name, loss in LOSSES.items()
+       for tree in (0, 1) for units in ("256", "1024")},
+    "softmax": [LOSSES["softmax"], TREES + "0"],
+    "softmax-tree": [LOSSES["softmax"], TREES + "1"],
     "ova": BASE,
-    "ova-tree": [OVA, TREES + "1"],
-    "ova-trees": [OVA, TREES + "2"],
-    "ova-256": BASE + [UNITS + "256"],
+    "ova-tree": [LOSSES["ova"], TREES + "1"],
+    "ova-trees": [LOSSES["ova"], TREES + "2"],
     "ova-512": BASE + [UNITS + "512"],
-    "softmax-256": [SOFTMAX, TREES + "0", UNITS + "256"],
     "words-2": BASE + ["data.word_groups=2"],
     "words-3": BASE + ["data.word_groups=3"],
     "letters-4": BASE + ["data.letter_groups=4"],
@@ -52,7 +53,7 @@ VARIANTS = {
     "log-idf": BASE + ["data.term_values=log_idf"],
     "no-length": BASE + ["data.normalize=none"],
 }
-RATES = ("0.1", "0.25", "0.5", "1.0")
+RATES = ("0.2", "0.5", "1.0")
 EPOCHS = ("5", "25")
 GROUPS = ("1", "2")
 

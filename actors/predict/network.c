@@ -20,6 +20,10 @@
 /* Features whose rows are added together where some have none. */
 #define KEPT_AT_ONCE 256u
 
+/* Packed rows that are widened at once: 1,024 units of them stay in the
+ * second-level cache. */
+#define WIDENED_ROWS 64u
+
 _Static_assert(SKN_RANKER_CANDIDATES <= SKN_TOPK_MAX,
                "a list holds all that the ranker orders");
 
@@ -163,6 +167,29 @@ skn_network_load(skn_network_t *network, skn_checkpoint_t *checkpoint,
 }
 
 void
+skn_network_row(const skn_network_t *network, uint32_t at, uint32_t row,
+                float *weight)
+{
+    const skn_rows_t *rows = &network->rows[at];
+    const skn_packed_t *packed = &network->packed[at];
+    const skn_kernels_t *kernels = network->kernels;
+    bool has_bias = at > 0;
+    size_t width = rows->width, inputs = width - has_bias;
+    if (packed->bf16) {
+        kernels->bf16_to_f32(weight, packed->bf16 + row * width, width);
+    } else if (!packed->i8) {
+        skn_rows_get(rows, kernels, row, weight);
+    } else if (at == 0 && row + 1 == rows->row_count) {
+        memcpy(weight, packed->bias, width * sizeof(*weight));
+    } else {
+        kernels->i8_to_f32(weight, packed->i8 + row * inputs, inputs,
+                           packed->scale[row]);
+        if (has_bias)
+            weight[inputs] = packed->bias[row];
+    }
+}
+
+void
 skn_network_fini(skn_network_t *network)
 {
     for (uint32_t k = 0; k < network->layer_count; k++)
@@ -173,11 +200,29 @@ skn_network_fini(skn_network_t *network)
     memset(network, 0, sizeof(*network));
 }
 
+/* Widens the rows of a layer for good. */
+static skn_status_t
+unpack(skn_network_t *network, uint32_t at, skn_error_t *error)
+{
+    skn_rows_t *rows = &network->rows[at], wide;
+    skn_status_t status =
+        skn_rows_init(&wide, rows->kind, rows->row_count, rows->width,
+                      at + 1 == network->layer_count, error);
+    if (status != SKN_OK)
+        return status;
+    for (uint32_t k = 0; k < wide.row_count; k++)
+        skn_network_row(network, at, k, skn_rows_weight(&wide, k));
+    *rows = wide;
+    network->packed[at] = (skn_packed_t){ 0 };
+    return SKN_OK;
+}
+
 skn_status_t
 skn_network_index(skn_network_t *network, uint32_t lists, uint32_t probes,
                   skn_error_t *error)
 {
-    const skn_rows_t *rows = &network->rows[network->layer_count - 1];
+    uint32_t last = network->layer_count - 1;
+    const skn_rows_t *rows = &network->rows[last];
     skn_shortlist_t shortlist;
     if (lists == 0)
         lists = skn_shortlist_lists(rows->row_count);
@@ -192,8 +237,13 @@ skn_network_index(skn_network_t *network, uint32_t lists, uint32_t probes,
                         "%u probes: the index has %u lists, of which a point "
                         "can probe at most %u",
                         probes, lists, SKN_PROBES_MAX);
-    skn_status_t status = skn_shortlist_build(&shortlist, network->kernels,
-                                              rows, lists, probes, error);
+    skn_status_t status = skn_network_is_packed(network, last)
+                              ? unpack(network, last, error)
+                              : SKN_OK;
+    if (status != SKN_OK)
+        return status;
+    status = skn_shortlist_build(&shortlist, network->kernels, rows, lists,
+                                 probes, error);
     if (status != SKN_OK) {
         skn_shortlist_fini(&shortlist);
         return status;
@@ -217,6 +267,7 @@ typedef struct pass {
     float *promise;       /* [rows][lists], where there is an index */
     uint32_t *offset;     /* [lists + 1] into point */
     uint32_t *point;      /* [rows * probes] points that search a list */
+    float *widened; /* [WIDENED_ROWS][units_max + 1], if rows are packed */
     void *gemm;
 } pass_t;
 
@@ -235,6 +286,16 @@ carve(carver_t *carver, size_t bytes)
     void *array = carver->block ? carver->block + carver->bytes : NULL;
     carver->bytes += (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
     return array;
+}
+
+static size_t
+widened_bytes(const skn_network_t *network)
+{
+    for (uint32_t at = 0; at < network->layer_count; at++)
+        if (skn_network_is_packed(network, at))
+            return WIDENED_ROWS * ((size_t)network->units_max + 1) *
+                   sizeof(float);
+    return 0;
 }
 
 /* Sets all arrays of a pass, for a network, rows and a stride that are set. */
@@ -259,6 +320,7 @@ divide(pass_t *pass, carver_t carver, size_t *bytes)
     pass->offset = carve(&carver, (lists + 1) * sizeof(*pass->offset));
     pass->point =
         carve(&carver, rows * network->shortlist.probes * sizeof(*pass->point));
+    pass->widened = carve(&carver, widened_bytes(network));
     pass->gemm =
         carve(&carver, network->kernels->gemm_scratch_bytes(
                            rows, widest, (size_t)network->units_max + 1));
@@ -315,24 +377,48 @@ activate(const pass_t *pass, uint32_t units)
     }
 }
 
+/* Adds rows of the first layer to `out`, x[k] times row[k]. */
+static void
+add_rows(const pass_t *pass, const uint32_t *row, const float *x, size_t count,
+         float *out)
+{
+    const skn_network_t *network = pass->network;
+    const skn_rows_t *rows = &network->rows[0];
+    size_t units = network->units[0], n;
+    uint32_t place[WIDENED_ROWS];
+    if (!skn_network_is_packed(network, 0)) {
+        network->kernels->gather_add(out, skn_rows_weight(rows, 0),
+                                     rows->stride_bytes / sizeof(float), row, x,
+                                     count, units);
+        return;
+    }
+    for (size_t first = 0; first < count; first += n) {
+        n = count - first < WIDENED_ROWS ? count - first : WIDENED_ROWS;
+        for (uint32_t k = 0; k < n; k++) {
+            place[k] = k;
+            skn_network_row(network, 0, row[first + k],
+                            pass->widened + k * units);
+        }
+        network->kernels->gather_add(out, pass->widened, units, place,
+                                     x + first, n, units);
+    }
+}
+
 /* Adds the rows of those features of a point that have one. */
 static void
-add_kept(const skn_network_t *network, const uint32_t *feature,
-         const float *value, size_t count, float *out)
+add_kept(const pass_t *pass, const uint32_t *feature, const float *value,
+         size_t count, float *out)
 {
-    const skn_rows_t *rows = &network->rows[0];
     uint32_t row[KEPT_AT_ONCE];
     float x[KEPT_AT_ONCE];
     for (size_t k = 0; k < count;) {
         size_t kept = 0;
         for (; k < count && kept < KEPT_AT_ONCE; k++) {
-            row[kept] = network->row_of[feature[k]];
+            row[kept] = pass->network->row_of[feature[k]];
             x[kept] = value[k];
             kept += row[kept] != UINT32_MAX;
         }
-        network->kernels->gather_add(out, skn_rows_weight(rows, 0),
-                                     rows->stride_bytes / sizeof(float), row, x,
-                                     kept, network->units[0]);
+        add_rows(pass, row, x, kept, out);
     }
 }
 
@@ -340,35 +426,50 @@ static void
 embed(const pass_t *pass, const skn_points_t *points)
 {
     const skn_network_t *network = pass->network;
-    const skn_rows_t *rows = &network->rows[0];
-    size_t units = network->units[0];
-    const float *bias = skn_rows_weight(rows, rows->row_count - 1);
+    uint32_t bias_row = network->rows[0].row_count - 1;
     for (size_t i = 0; i < pass->rows; i++) {
-        size_t first = points->offset[i], end = points->offset[i + 1];
+        size_t first = points->offset[i], count = points->offset[i + 1] - first;
         float *out = pass->lower + i * pass->stride;
-        memcpy(out, bias, units * sizeof(float));
-        if (network->row_of) {
-            add_kept(network, points->feature + first, points->value + first,
-                     end - first, out);
-            continue;
-        }
-        network->kernels->gather_add(
-            out, skn_rows_weight(rows, 0), rows->stride_bytes / sizeof(float),
-            points->feature + first, points->value + first, end - first, units);
+        skn_network_row(network, 0, bias_row, out);
+        (network->row_of ? add_kept : add_rows)(
+            pass, points->feature + first, points->value + first, count, out);
     }
     activate(pass, network->units[0]);
 }
 
-/* c[rows][count] = lower . rows[first .. first + count]^T of layer `at` */
+/* c[rows][count] = lower . rows[first .. first + count]^T */
+static void
+multiply_rows(const pass_t *pass, const skn_rows_t *rows, size_t first,
+              size_t count, float *c, size_t c_stride)
+{
+    skn_gemm_t job = skn_rows_product(rows, first, count, pass->lower,
+                                      pass->stride, pass->rows);
+    job.c = c;
+    job.c_stride = c_stride;
+    pass->network->kernels->gemm(&job, pass->gemm);
+}
+
+/* The same for rows of layer `at`, packed or not. */
 static void
 multiply(const pass_t *pass, uint32_t at, size_t first, size_t count, float *c,
          size_t c_stride)
 {
-    skn_gemm_t job = skn_rows_product(&pass->network->rows[at], first, count,
-                                      pass->lower, pass->stride, pass->rows);
-    job.c = c;
-    job.c_stride = c_stride;
-    pass->network->kernels->gemm(&job, pass->gemm);
+    const skn_network_t *network = pass->network;
+    const skn_rows_t *rows = &network->rows[at];
+    skn_rows_t widened;
+    if (!skn_network_is_packed(network, at)) {
+        multiply_rows(pass, rows, first, count, c, c_stride);
+        return;
+    }
+    for (size_t done = 0; done < count; done += widened.row_count) {
+        size_t n = count - done < WIDENED_ROWS ? count - done : WIDENED_ROWS;
+        for (size_t k = 0; k < n; k++)
+            skn_network_row(network, at, (uint32_t)(first + done + k),
+                            pass->widened + k * rows->width);
+        skn_rows_lend(&widened, SKN_ROWS_SGD, (uint32_t)n, rows->width,
+                      pass->widened);
+        multiply_rows(pass, &widened, 0, n, c + done, c_stride);
+    }
 }
 
 static void

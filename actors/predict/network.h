@@ -20,11 +20,22 @@
 /* Points of one pass: its activations stay in the second-level cache. */
 #define SKN_NETWORK_POINTS_MAX 256u
 
+/* Rows that stay as a mapped file has them, in fewer bytes than the arithmetic
+ * uses; each is widened when it is used. { 0 }: the layer's rows are others. */
+typedef struct skn_packed {
+    const uint16_t *bf16; /* [rows][width], of the first layer */
+    const int8_t *i8;     /* [rows][width], without the bias */
+    const float *scale;   /* i8: [rows], what 1 is worth */
+    const float *bias;    /* i8: [units] */
+} skn_packed_t;
+
 typedef struct skn_network {
     const skn_kernels_t *kernels;
     /* layer 0: [features with a row + 1][units], the bias last; the others
      * [units][units below + 1], the bias last in each row. */
     skn_rows_t rows[SKN_NETWORK_LAYERS_MAX];
+    skn_packed_t
+        packed[SKN_NETWORK_LAYERS_MAX];     /* no memory of its rows then */
     uint32_t units[SKN_NETWORK_LAYERS_MAX]; /* the last: number of labels */
     uint32_t layer_count, feature_count;
     uint32_t units_max; /* most units of a hidden layer */
@@ -57,9 +68,20 @@ skn_status_t skn_network_begin(skn_network_t *network, uint32_t layer_count,
 skn_status_t skn_network_check_room(uint64_t bytes, uint64_t memory_bytes_max,
                                     skn_error_t *error);
 
+static inline bool
+skn_network_is_packed(const skn_network_t *network, uint32_t at)
+{
+    return network->packed[at].i8 || network->packed[at].bf16;
+}
+
+/* Writes a row of layer `at` as floats, [width]. */
+void skn_network_row(const skn_network_t *network, uint32_t at, uint32_t row,
+                     float *weight);
+
 /* From now on only the rows that the index finds are ranked, and probabilities
  * are relative to these rows. 0 lists or 0 probes: values that suit the layer.
- * A second index replaces the first, which stays if there is no memory.
+ * A second index replaces the first, which stays if there is no memory. Packed
+ * rows of the last layer are widened for good.
  * SKN_USAGE for numbers out of range. */
 skn_status_t skn_network_index(skn_network_t *network, uint32_t lists,
                                uint32_t probes, skn_error_t *error);

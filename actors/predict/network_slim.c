@@ -44,7 +44,7 @@ get_row(const listed_t *listed, uint32_t k)
         row = rows->row_count - 1;
     else if (listed->kept)
         row = row_of(listed->network, listed->kept->feature[k]);
-    skn_rows_get(rows, listed->network->kernels, row, listed->row);
+    skn_network_row(listed->network, listed->at, row, listed->row);
 }
 
 /* Rounds `count` weights; returns what 1 is worth. */
@@ -166,13 +166,14 @@ skn_network_list(const skn_network_t *network, const char *const *layer,
 }
 
 double
-skn_network_feature_norm(const skn_network_t *network, uint32_t feature)
+skn_network_feature_norm(const skn_network_t *network, uint32_t feature,
+                         float *weight)
 {
     uint32_t row = row_of(network, feature);
     double sum = 0;
     if (row == UINT32_MAX)
         return -1;
-    const float *weight = skn_rows_weight(&network->rows[0], row);
+    skn_network_row(network, 0, row, weight);
     for (uint32_t c = 0; c < network->units[0]; c++)
         sum += (double)weight[c] * (double)weight[c];
     return sum;
@@ -266,56 +267,22 @@ is_lent(const mapped_t *mapped)
 }
 
 static void
-widen_bf16(const mapped_t *mapped, const skn_rows_t *rows)
-{
-    const uint16_t *from = skn_slim_bytes(mapped->slim, mapped->rows);
-    for (uint32_t k = 0; k < rows->row_count; k++) {
-        float *to = skn_rows_weight(rows, k);
-        for (uint32_t c = 0; c < rows->width; c++) {
-            uint32_t bits = (uint32_t)*from++ << 16;
-            memcpy(&to[c], &bits, sizeof(bits));
-        }
-    }
-}
-
-static void
-widen_int8(const mapped_t *mapped, const skn_rows_t *rows)
-{
-    const int8_t *from = skn_slim_bytes(mapped->slim, mapped->rows);
-    const float *scale = skn_slim_bytes(mapped->slim, mapped->scale);
-    const float *bias = skn_slim_bytes(mapped->slim, mapped->bias);
-    size_t width = rows->width - (mapped->at > 0 ? 1 : 0);
-    for (uint32_t k = 0; k < mapped->rows->shape[0]; k++, from += width) {
-        float *to = skn_rows_weight(rows, k), s = scale[k];
-        for (size_t c = 0; c < width; c++)
-            to[c] = s * (float)from[c];
-        if (mapped->at > 0)
-            to[width] = bias[k];
-    }
-    if (mapped->at == 0)
-        memcpy(skn_rows_weight(rows, rows->row_count - 1), bias,
-               width * sizeof(*bias));
-}
-
-static skn_status_t
-take_rows(skn_network_t *network, const mapped_t *mapped, skn_error_t *error)
+take_rows(skn_network_t *network, const mapped_t *mapped)
 {
     skn_rows_t *rows = &network->rows[mapped->at];
+    skn_packed_t *packed = &network->packed[mapped->at];
+    const void *bytes = skn_slim_bytes(mapped->slim, mapped->rows);
     if (is_lent(mapped)) {
-        skn_rows_lend(rows, rows->kind, rows->row_count, rows->width,
-                      skn_slim_bytes(mapped->slim, mapped->rows));
-        return SKN_OK;
+        skn_rows_lend(rows, rows->kind, rows->row_count, rows->width, bytes);
+        return;
     }
-    bool output = mapped->at + 1 == network->layer_count;
-    skn_status_t status = skn_rows_init(rows, rows->kind, rows->row_count,
-                                        rows->width, output, error);
-    if (status != SKN_OK)
-        return status;
-    if (mapped->rows->dtype == SKN_DTYPE_I8)
-        widen_int8(mapped, rows);
-    else
-        widen_bf16(mapped, rows);
-    return SKN_OK;
+    if (mapped->rows->dtype == SKN_DTYPE_BF16) {
+        packed->bf16 = bytes;
+        return;
+    }
+    packed->i8 = bytes;
+    packed->scale = skn_slim_bytes(mapped->slim, mapped->scale);
+    packed->bias = skn_slim_bytes(mapped->slim, mapped->bias);
 }
 
 /* Notes which features have a row. */
@@ -343,23 +310,10 @@ take_features(skn_network_t *network, const mapped_t *mapped,
     return SKN_OK;
 }
 
-static skn_status_t
-check_room(const skn_network_t *network, const mapped_t *mapped,
-           uint64_t memory_bytes_max, skn_error_t *error)
-{
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < network->layer_count; k++)
-        if (!is_lent(&mapped[k]))
-            bytes += skn_rows_bytes(network->rows[k].kind,
-                                    network->rows[k].row_count,
-                                    network->rows[k].width);
-    return skn_network_check_room(bytes, memory_bytes_max, error);
-}
-
 skn_status_t
 skn_network_map(skn_network_t *network, const skn_slim_t *slim,
                 const char *const *layer, uint32_t layer_count,
-                uint64_t memory_bytes_max, skn_error_t *error)
+                skn_error_t *error)
 {
     mapped_t mapped[SKN_NETWORK_LAYERS_MAX] = { 0 };
     skn_status_t status = skn_network_begin(network, layer_count, error);
@@ -368,10 +322,8 @@ skn_network_map(skn_network_t *network, const skn_slim_t *slim,
         mapped[k] = (mapped_t){ .slim = slim, .layer = layer[k], .at = k };
         status = size_layer(network, &mapped[k], error);
     }
-    if (status == SKN_OK)
-        status = check_room(network, mapped, memory_bytes_max, error);
     for (uint32_t k = 0; k < layer_count && status == SKN_OK; k++)
-        status = take_rows(network, &mapped[k], error);
+        take_rows(network, &mapped[k]);
     if (status == SKN_OK)
         status = take_features(network, &mapped[0], error);
     if (status == SKN_OK)

@@ -10,8 +10,8 @@
  *     LAYER.ranker.*  of the last layer, as in a checkpoint; the weights F32,
  *                     or BF16 where the rows are shorter
  *
- * F32 rows, and BF16 rows of all layers but the first, are used where they are.
- * Others become f32 in memory when the file is opened.
+ * All are used where they are: I8 rows, and BF16 rows of the first layer, are
+ * widened each time that they are used.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ACTORS_PREDICT_NETWORK_SLIM_H
 #define ACTORS_PREDICT_NETWORK_SLIM_H
@@ -19,11 +19,12 @@
 #include "actors/predict/network.h"
 #include "formats/checkpoint/slim_list.h"
 
-/* Reads the rows of each named layer, input first. As skn_network_load. The
- * file outlives the network. */
+/* Finds the rows of each named layer, input first, and the ranker. `network` is
+ * { .softmax }, as for skn_network_load. The file outlives the network.
+ * SKN_BAD_DATA, SKN_NO_MEMORY. */
 skn_status_t skn_network_map(skn_network_t *network, const skn_slim_t *slim,
                              const char *const *layer, uint32_t layer_count,
-                             uint64_t memory_bytes_max, skn_error_t *error);
+                             skn_error_t *error);
 
 /* The features that have a row, ascending. */
 typedef struct skn_kept_features {
@@ -37,8 +38,10 @@ skn_status_t skn_network_list(const skn_network_t *network,
                               const char *const *layer, skn_export_rows_t rows,
                               const skn_kept_features_t *kept,
                               skn_slim_list_t *list, skn_error_t *error);
-/* The sum of the squares of a feature's row; -1: it has none. */
-double skn_network_feature_norm(const skn_network_t *network, uint32_t feature);
+/* The sum of the squares of a feature's row, which is written to `weight`,
+ * [units]; -1: it has none. */
+double skn_network_feature_norm(const skn_network_t *network, uint32_t feature,
+                                float *weight);
 
 /* ranker_slim.c: the same for its ranker. */
 skn_status_t skn_ranker_map(skn_ranker_t *ranker, const skn_slim_t *slim,

@@ -30,9 +30,8 @@ skn_ranker_fini(skn_ranker_t *ranker)
         free(ranker->offset);
         free(ranker->feature);
         free(ranker->bias);
-    }
-    if (!ranker->is_lent || ranker->weights_are_own)
         free(ranker->weight);
+    }
     *ranker = (skn_ranker_t){ 0 };
 }
 
@@ -173,7 +172,7 @@ check_rows(const skn_ranker_t *ranker)
             good = ranker->feature[k] < ranker->feature_count &&
                    (k == offset[n] ||
                     ranker->feature[k - 1] < ranker->feature[k]) &&
-                   isfinite(ranker->weight[k]);
+                   isfinite(skn_ranker_weight(ranker, k));
     return good;
 }
 
@@ -284,7 +283,6 @@ skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
 {
     uint64_t first = ranker->offset[node];
     const uint32_t *row = ranker->feature + first;
-    const float *weight = ranker->weight + first;
     size_t count = (size_t)(ranker->offset[node + 1] - first), at = 0;
     bool long_row = count > SEARCH_FROM * point->count;
     float z = ranker->bias[node];
@@ -295,7 +293,7 @@ skn_ranker_margin(const skn_ranker_t *ranker, uint32_t node,
         while (at < count && row[at] < feature)
             at++;
         if (at < count && row[at] == feature)
-            z += weight[at] * point->value[k];
+            z += skn_ranker_weight(ranker, first + at) * point->value[k];
     }
     return z;
 }

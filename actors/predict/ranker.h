@@ -23,6 +23,7 @@
 #define ACTORS_PREDICT_RANKER_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "formats/checkpoint/checkpoint.h"
 
@@ -55,11 +56,22 @@ typedef struct skn_ranker {
     uint32_t *leaf;    /* [tree_count][label_count]; UINT32_MAX: in no tree */
     uint64_t *offset;  /* [node_count + 1] into `feature` and `weight` */
     uint32_t *feature; /* [weight_count], ascending within a node */
-    float *weight;     /* [weight_count] */
-    float *bias;       /* [node_count] */
-    bool is_lent, weights_are_own; /* the arrays are in a mapped file, except
-                                    * perhaps the weights (ranker_slim.c) */
+    float *weight;     /* [weight_count]; NULL: they are bf16 */
+    const uint16_t *weight_bf16;
+    float *bias;  /* [node_count] */
+    bool is_lent; /* the arrays are in a mapped file (ranker_slim.c) */
 } skn_ranker_t;
+
+static inline float
+skn_ranker_weight(const skn_ranker_t *ranker, uint64_t at)
+{
+    float weight;
+    if (ranker->weight)
+        return ranker->weight[at];
+    uint32_t bits = (uint32_t)ranker->weight_bf16[at] << 16;
+    memcpy(&weight, &bits, sizeof(weight));
+    return weight;
+}
 
 /* Nodes above each other, including the label's own. */
 #define SKN_RANKER_DEPTH_MAX 64u

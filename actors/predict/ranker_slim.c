@@ -38,7 +38,7 @@ copy_kept(const skn_ranker_t *ranker, const bool *stays, pruned_t *pruned)
             if (!stays[ranker->feature[k]])
                 continue;
             pruned->feature[at] = ranker->feature[k];
-            pruned->weight[at++] = ranker->weight[k];
+            pruned->weight[at++] = skn_ranker_weight(ranker, k);
         }
     }
     pruned->offset[ranker->node_count] = at;
@@ -71,21 +71,23 @@ prune(const skn_ranker_t *ranker, const char *layer,
 }
 
 static skn_status_t
-list_weights(const float *weight, uint64_t count, const skn_kernels_t *kernels,
+list_weights(const skn_ranker_t *ranker, const skn_kernels_t *kernels,
              const char *layer, skn_export_rows_t rows, skn_slim_list_t *list,
              skn_error_t *error)
 {
-    bool half = rows != SKN_EXPORT_F32;
+    bool half = rows != SKN_EXPORT_F32 || !ranker->weight;
+    size_t count = (size_t)ranker->weight_count;
     const skn_slim_part_t part = { "ranker.weight",
                                    half ? SKN_DTYPE_BF16 : SKN_DTYPE_F32, count,
                                    0, NULL };
     void *to = skn_slim_list_add(list, layer, &part, error);
     if (!to)
         return error->status;
-    if (half)
-        kernels->f32_to_bf16(to, weight, (size_t)count);
+    if (half && ranker->weight)
+        kernels->f32_to_bf16(to, ranker->weight, count);
     else if (count > 0)
-        memcpy(to, weight, (size_t)count * sizeof(*weight));
+        memcpy(to, half ? (const void *)ranker->weight_bf16 : ranker->weight,
+               count * skn_dtype_bytes(part.dtype));
     return SKN_OK;
 }
 
@@ -105,17 +107,19 @@ skn_ranker_list(const skn_ranker_t *ranker, const skn_kernels_t *kernels,
         { "ranker.feature", SKN_DTYPE_U32, ranker->weight_count, 0,
           ranker->feature },
     };
+    skn_ranker_t listed = *ranker;
     pruned_t pruned = { 0 };
     size_t lent_count = kept ? 3 : sizeof(lent) / sizeof(lent[0]);
     skn_status_t status = SKN_OK;
     for (size_t k = 0; k < lent_count && status == SKN_OK; k++)
         status = skn_slim_list_lend(list, layer, &lent[k], error);
-    if (status == SKN_OK && kept)
+    if (status == SKN_OK && kept) {
         status = prune(ranker, layer, kept, list, &pruned, error);
+        listed.weight = pruned.weight;
+        listed.weight_count = pruned.count;
+    }
     if (status == SKN_OK)
-        status = list_weights(kept ? pruned.weight : ranker->weight,
-                              kept ? pruned.count : ranker->weight_count,
-                              kernels, layer, rows, list, error);
+        status = list_weights(&listed, kernels, layer, rows, list, error);
     free(pruned.weight);
     return status;
 }
@@ -136,28 +140,6 @@ fit(const skn_safetensor_t *const tensor[TENSORS], uint32_t labels)
            tensor[PARENT]->shape[0] == nodes &&
            tensor[OFFSET]->shape[0] == nodes + 1 &&
            tensor[FEATURE]->shape[0] == tensor[WEIGHT]->shape[0];
-}
-
-/* The weights as floats. */
-static skn_status_t
-take_weights(skn_ranker_t *ranker, const skn_slim_t *slim,
-             const skn_safetensor_t *tensor, skn_error_t *error)
-{
-    const void *bytes = skn_slim_bytes(slim, tensor);
-    if (tensor->dtype == SKN_DTYPE_F32) {
-        ranker->weight = (float *)(uintptr_t)bytes;
-        return SKN_OK;
-    }
-    const uint16_t *from = bytes;
-    ranker->weight = malloc((size_t)ranker->weight_count * sizeof(float) + 1);
-    if (!ranker->weight)
-        return skn_fail(error, SKN_NO_MEMORY, "no memory for a ranker");
-    ranker->weights_are_own = true;
-    for (uint64_t k = 0; k < ranker->weight_count; k++) {
-        uint32_t bits = (uint32_t)from[k] << 16;
-        memcpy(&ranker->weight[k], &bits, sizeof(bits));
-    }
-    return SKN_OK;
 }
 
 skn_status_t
@@ -194,7 +176,9 @@ skn_ranker_map(skn_ranker_t *ranker, const skn_slim_t *slim,
         .bias = bytes[BIAS],
         .is_lent = true,
     };
-    skn_status_t status = take_weights(ranker, slim, tensor[WEIGHT], error);
-    return status == SKN_OK ? skn_ranker_check(ranker, slim->path, layer, error)
-                            : status;
+    if (tensor[WEIGHT]->dtype == SKN_DTYPE_F32)
+        ranker->weight = bytes[WEIGHT];
+    else
+        ranker->weight_bf16 = bytes[WEIGHT];
+    return skn_ranker_check(ranker, slim->path, layer, error);
 }

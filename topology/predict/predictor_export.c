@@ -143,10 +143,10 @@ by_importance(const void *left, const void *right)
 /* How much a feature adds to the first layer over the training data: |w|^2
  * times the sum of squared values, where that is known. -1: it has no row. */
 static double
-importance(const skn_predictor_t *predictor, uint32_t feature)
+importance(const skn_predictor_t *predictor, uint32_t feature, float *row)
 {
     const skn_vocabulary_t *vocabulary = predictor->vocabulary;
-    double value = skn_network_feature_norm(&predictor->network, feature);
+    double value = skn_network_feature_norm(&predictor->network, feature, row);
     if (value >= 0 && vocabulary &&
         feature < skn_featurizer_count(vocabulary->featurizer))
         value *= skn_featurizer_mass(vocabulary->featurizer, feature);
@@ -159,21 +159,24 @@ order_features(slimming_t *slimming, skn_error_t *error)
     const skn_predictor_t *predictor = slimming->predictor;
     uint32_t count = predictor->network.feature_count, used = 0;
     importance_t *all = calloc(count, sizeof(*all));
+    float *row = calloc(predictor->network.units[0], sizeof(*row));
     slimming->order = calloc(count, sizeof(*slimming->order));
     slimming->kept = calloc(count, sizeof(*slimming->kept));
-    if (!all || !slimming->order || !slimming->kept) {
+    if (!all || !row || !slimming->order || !slimming->kept) {
+        free(row);
         free(all);
         return skn_fail(error, SKN_NO_MEMORY, "no memory for %u features",
                         count);
     }
     for (uint32_t f = 0; f < count; f++) {
-        all[used] = (importance_t){ importance(predictor, f), f };
+        all[used] = (importance_t){ importance(predictor, f, row), f };
         used += all[used].value >= 0;
     }
     qsort(all, used, sizeof(*all), by_importance);
     for (uint32_t k = 0; k < used; k++)
         slimming->order[k] = all[k].feature;
     slimming->order_count = used;
+    free(row);
     free(all);
     return SKN_OK;
 }

@@ -85,8 +85,7 @@ skn_predictor_load_slim(skn_predictor_t *predictor, const char *path,
     predictor->network.softmax =
         model->layers[model->layer_count - 1].loss != SKN_LOSS_ONE_VS_ALL;
     status = skn_network_map(&predictor->network, predictor->slim, names,
-                             (uint32_t)model->layer_count,
-                             skn_memory_available_bytes(), error);
+                             (uint32_t)model->layer_count, error);
     if (status == SKN_OK)
         status = load_words(predictor, error);
     return status == SKN_OK ? load_names(predictor, error) : status;

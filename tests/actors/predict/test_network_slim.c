@@ -1,4 +1,4 @@
-/* test_network_slim.c - tests that rows are rounded, pruned and widened as
+/* test_network_slim.c - tests that rows are rounded, pruned and used as
  * network_slim.h says.
  *
  * Covers actors/predict/network_slim.c and actors/predict/ranker_slim.c.
@@ -82,8 +82,8 @@ pass_on(const skn_network_t *from, skn_export_rows_t format,
     skn_slim_t *slim = skn_slim_open(path, &error);
     cr_assert(slim, "%s", error.text);
     *to = (skn_network_t){ 0 };
-    cr_assert_eq(skn_network_map(to, slim, layers, 2, UINT64_MAX, &error),
-                 SKN_OK, "%s", error.text);
+    cr_assert_eq(skn_network_map(to, slim, layers, 2, &error), SKN_OK, "%s",
+                 error.text);
     temp_folder_remove(folder);
     return slim;
 }
@@ -92,7 +92,7 @@ static float
 weight_of(const skn_network_t *network, uint32_t at, uint32_t row, uint32_t c)
 {
     float row_floats[UNITS + 1];
-    skn_rows_get(&network->rows[at], network->kernels, row, row_floats);
+    skn_network_row(network, at, row, row_floats);
     return row_floats[c];
 }
 
@@ -129,8 +129,71 @@ Test(network_slim, each_format_rounds_as_far_as_it_says)
         expect_rows(&network, &again, 1, relative[format]);
         cr_expect_eq(again.ranker.weight_count, 5);
         cr_expect_eq(again.ranker.tree_count, 1);
-        cr_expect_arr_eq(again.ranker.weight, network.ranker.weight,
-                         5 * sizeof(float));
+        for (uint64_t k = 0; k < 5; k++)
+            cr_expect_eq(skn_ranker_weight(&again.ranker, k),
+                         network.ranker.weight[k]);
+        skn_network_fini(&again);
+        skn_slim_close(&slim);
+    }
+    skn_network_fini(&network);
+}
+
+/* What the network answers to some points. */
+static void
+ask(const skn_network_t *network, uint32_t label[2 * LABELS],
+    float score[2 * LABELS])
+{
+    static const uint32_t feature[] = { 0, 3, 6, 1, 2, 3, 4 };
+    static const float value[] = { 1, 0.5f, -1, 2, 0.25f, 1, -0.5f };
+    static const uint64_t offset[] = { 0, 3, 7 };
+    const skn_points_t points = {
+        .count = 2, .offset = offset, .feature = feature, .value = value
+    };
+    skn_pass_memory_t memory = { 0 };
+    skn_error_t error = { 0 };
+    cr_assert_eq(skn_network_best(network, &memory, &points, LABELS, label,
+                                  score, &error),
+                 SKN_OK, "%s", error.text);
+    skn_pass_memory_fini(&memory);
+}
+
+/* The same rows, as floats in memory. */
+static void
+widen(const skn_network_t *from, skn_network_t *to)
+{
+    *to = *from;
+    for (uint32_t at = 0; at < 2; at++) {
+        skn_rows_t *rows = &to->rows[at];
+        to->packed[at] = (skn_packed_t){ 0 };
+        cr_assert_eq(skn_rows_init(rows, SKN_ROWS_SGD, rows->row_count,
+                                   rows->width, false, NULL),
+                     SKN_OK);
+        for (uint32_t k = 0; k < rows->row_count; k++)
+            skn_network_row(from, at, k, skn_rows_weight(rows, k));
+    }
+}
+
+Test(network_slim, rows_in_fewer_bytes_answer_as_their_floats_do)
+{
+    skn_network_t network, again, wide;
+    network_make(&network);
+    for (unsigned format = 1; format < 3; format++) {
+        uint32_t label[2 * LABELS], want[2 * LABELS];
+        float score[2 * LABELS], want_score[2 * LABELS];
+        skn_slim_t *slim =
+            pass_on(&network, (skn_export_rows_t)format, NULL, &again);
+        cr_expect(skn_network_is_packed(&again, 0));
+        widen(&again, &wide);
+        ask(&again, label, score);
+        ask(&wide, want, want_score);
+        cr_expect_arr_eq(label, want, sizeof(want));
+        cr_expect_arr_eq(score, want_score, sizeof(want_score));
+        cr_assert_eq(skn_network_index(&again, 3, 3, NULL), SKN_OK);
+        cr_expect(!skn_network_is_packed(&again, 1));
+        ask(&again, label, score);
+        cr_expect_eq(label[0], want[0]);
+        skn_rows_fini(&wide.rows[0]);
+        skn_rows_fini(&wide.rows[1]);
         skn_network_fini(&again);
         skn_slim_close(&slim);
     }
@@ -155,6 +218,7 @@ Test(network_slim, pruned_features_have_no_row_and_no_weights)
     static const uint32_t feature[] = { 1, 3, 4 }, fewer[] = { 3 };
     const skn_kept_features_t kept = { feature, 3 }, last = { fewer, 1 };
     skn_network_t network, again, third;
+    float row[UNITS];
     network_make(&network);
     skn_slim_t *slim = pass_on(&network, SKN_EXPORT_F32, &kept, &again);
     cr_assert_eq(again.kept_count, 3);
@@ -166,12 +230,12 @@ Test(network_slim, pruned_features_have_no_row_and_no_weights)
     }
     cr_expect_eq(again.row_of[3], 1);
     cr_expect_eq(again.row_of[0], UINT32_MAX);
-    cr_expect_lt(skn_network_feature_norm(&again, 0), 0);
-    cr_expect_eq(skn_network_feature_norm(&again, 3),
-                 skn_network_feature_norm(&network, 3));
+    cr_expect_lt(skn_network_feature_norm(&again, 0, row), 0);
+    cr_expect_eq(skn_network_feature_norm(&again, 3, row),
+                 skn_network_feature_norm(&network, 3, row));
     cr_assert_eq(again.ranker.weight_count, 3); /* of 3, 1 and 3 */
     cr_expect_eq(again.ranker.feature[1], 1);
-    cr_expect_eq(again.ranker.weight[2], 5);
+    cr_expect_eq(skn_ranker_weight(&again.ranker, 2), 5);
     skn_slim_t *pruned = pass_on(&again, SKN_EXPORT_INT8, &last, &third);
     cr_expect_eq(third.kept_count, 1);
     cr_expect_eq(third.ranker.weight_count, 2);

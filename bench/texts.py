@@ -11,7 +11,8 @@ that is there already is not measured again.
 Variants of Skein change something of what `auto` chooses (VARIANTS below); all
 have the -o's, too. fasttext chooses among rates, epochs and groups of words by
 a fifth of the training rows, and then trains on all of them: its texts are in
-lower case, with punctuation set apart, as its manual recommends.
+lower case, with punctuation set apart, as its manual recommends. tfidf and its
+siblings turn texts into numbers by scikit-learn (VECTORIZERS below).
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -53,9 +54,22 @@ VARIANTS = {
     "log-idf": BASE + ["data.term_values=log_idf"],
     "no-length": BASE + ["data.normalize=none"],
 }
+# The same rows as numbers, made by scikit-learn, with all else left to `auto`.
+VECTORIZERS = {
+    "tfidf": {},
+    "tfidf-pairs": {"ngram_range": (1, 2), "min_df": 2, "sublinear_tf": True},
+    "tfidf-letters": {"analyzer": "char_wb", "ngram_range": (3, 4),
+                      "min_df": 2, "sublinear_tf": True},
+}
 RATES = ("0.2", "0.5", "1.0")
 EPOCHS = ("5", "25")
 GROUPS = ("1", "2")
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return [(row["text"], row["labels"].split(";"))
+                for row in csv.DictReader(file)]
 
 
 def on_one_core():
@@ -77,16 +91,51 @@ def run(words):
 
 def skein(folder, seed, changes):
     with tempfile.TemporaryDirectory() as temporary:
-        words = [own.skein, "train", os.path.join(ROOT, "configs", "xmc.yaml"),
-                 "--json"]
-        for change in [
-                "data.train=%s/train.csv" % folder,
-                "data.test=%s/test.csv" % folder, "data.cache=%s/c" % temporary,
-                "checkpoint.path=%s/run" % temporary,
-                "checkpoint.every_epochs=0", "train.evaluate.every_epochs=0",
-                "resources.cores=1", "train.seed=%d" % seed] + changes + own.o:
-            words += ["-o", change]
-        code, text, seconds, memory = run(words)
+        return skein_once(temporary, folder + "/train.csv",
+                          folder + "/test.csv", seed, changes)
+
+
+def vectorized(folder, seed, vectorizer):
+    """The rows of both files as numbered features, and Skein on them."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    parts = [read_csv("%s/%s.csv" % (folder, part))
+             for part in ("train", "test")]
+    number = {}
+    for _, labels in parts[0]:
+        for label in labels:
+            number.setdefault(label, len(number))
+    made = TfidfVectorizer(**vectorizer)
+    matrices = [made.fit_transform([text for text, _ in parts[0]]),
+                made.transform([text for text, _ in parts[1]])]
+    with tempfile.TemporaryDirectory() as temporary:
+        paths = [temporary + "/train.txt", temporary + "/test.txt"]
+        for path, matrix, rows in zip(paths, matrices, parts):
+            write_points(path, matrix, [[number[label] for label in labels
+                                         if label in number]
+                                        for _, labels in rows], len(number))
+        return skein_once(temporary, *paths, seed, [])
+
+
+def write_points(path, matrix, labels, label_count):
+    matrix.sort_indices()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("%d %d %d\n" % (matrix.shape + (label_count,)))
+        for k, numbers in enumerate(labels):
+            row = matrix[k]
+            file.write(",".join(map(str, sorted(numbers))) + " " + " ".join(
+                "%d:%.6g" % pair for pair in zip(row.indices, row.data)) + "\n")
+
+
+def skein_once(temporary, train, test, seed, changes):
+    words = [own.skein, "train", os.path.join(ROOT, "configs", "xmc.yaml"),
+             "--json"]
+    for change in [
+            "data.train=" + train, "data.test=" + test,
+            "data.cache=%s/c" % temporary, "checkpoint.path=%s/run" % temporary,
+            "checkpoint.every_epochs=0", "train.evaluate.every_epochs=0",
+            "resources.cores=1", "train.seed=%d" % seed] + changes + own.o:
+        words += ["-o", change]
+    code, text, seconds, memory = run(words)
     done = [json.loads(line) for line in text.splitlines()
             if '"event":"done"' in line.replace(" ", "")]
     if code or not done:
@@ -102,9 +151,7 @@ def words_of(text):
 
 
 def read_rows(path):
-    with open(path, encoding="utf-8", newline="") as file:
-        return [(words_of(row["text"]), row["labels"].split(";"))
-                for row in csv.DictReader(file)]
+    return [(words_of(text), labels) for text, labels in read_csv(path)]
 
 
 def write_rows(path, rows):
@@ -133,8 +180,7 @@ def fasttext_once(temporary, part, setting, loss):
     return found
 
 
-def fasttext(folder, seed, changes):
-    del seed, changes
+def fasttext(folder):
     train = read_rows(folder + "/train.csv")
     several = sum(len(labels) for _, labels in train) > 1.05 * len(train)
     loss = "ova" if several else "softmax"
@@ -151,6 +197,14 @@ def fasttext(folder, seed, changes):
         best = max(tried, key=tried.get)
         return dict(fasttext_once(temporary, "all", best, loss),
                     setting=" ".join(best + (loss,)))
+
+
+def measure(variant, folder, seed):
+    if variant == "fasttext":
+        return fasttext(folder)
+    if variant in VECTORIZERS:
+        return vectorized(folder, seed, VECTORIZERS[variant])
+    return skein(folder, seed, VARIANTS[variant])
 
 
 def main():
@@ -179,9 +233,7 @@ def main():
                 if key in known:
                     continue
                 started = time.time()
-                made = fasttext if variant == "fasttext" else skein
-                found = made(os.path.join(own.folder, name), seed,
-                             VARIANTS.get(variant, []))
+                found = measure(variant, os.path.join(own.folder, name), seed)
                 row = dict(zip(("set", "variant", "seed"), key), **found)
                 with open(own.out, "a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")

@@ -219,6 +219,27 @@ class Models(Case):
         with self.assertRaises(OSError):
             self.model.save(self.path("copy"))
 
+    def test_a_model_is_exported_loaded_saved_and_pickled(self):
+        want = self.model.predict(self.texts[:9])
+        path = self.path("model.skein")
+        rows, size = self.model.export(path)
+        self.assertEqual((rows, size), ("f32", os.path.getsize(path)))
+        model = skein.Model.load(path)
+        model.save(self.path("again.skein"))
+        for copy in (model, skein.Model.load(self.path("again.skein")),
+                     pickle.loads(pickle.dumps(model))):
+            self.assertEqual(copy.predict(self.texts[:9]), want)
+        rows, smaller = model.export(self.path("small.skein"),
+                                     max_bytes=size // 2)
+        self.assertIn(rows, ("bf16", "int8"))
+        self.assertLessEqual(smaller, size // 2)
+        with self.assertRaises(ValueError):
+            model.export(self.path("other.skein"), rows="f16")
+        with self.assertRaises(skein.Error):
+            model.export(path)
+        with self.assertRaises(OSError):
+            model.save(path)
+
     def test_the_best_of_a_validated_run_is_what_is_copied(self):
         with skein.train((self.texts, self.labels), train__epochs=4,
                          train__validate=.2) as model:

@@ -93,6 +93,19 @@ class TrainingOptions(Structure):
                 ("predict", c_char_p), ("predict_labels", c_uint32)]
 
 
+class ExportOptions(Structure):
+    """skn_export_options_t"""
+    _fields_ = [("struct_bytes", c_uint32), ("rows", c_int),
+                ("bytes_max", c_uint64)]
+
+
+class Exported(Structure):
+    """skn_exported_t"""
+    _fields_ = [("struct_bytes", c_uint32), ("rows", c_int),
+                ("bytes", c_uint64), ("feature_count", c_uint32),
+                ("kept_count", c_uint32)]
+
+
 def _places() -> List[str]:
     """Where the library may be: beside an installed package, or where the
     system's loader looks."""
@@ -147,6 +160,9 @@ def _declare(library: ctypes.CDLL) -> None:
         "skn_predictor_best_texts": (c_int, [handle, texts, words, c_size_t,
                                              c_uint32, POINTER(c_uint32),
                                              POINTER(c_float), error]),
+        "skn_predictor_export": (c_int, [handle, c_char_p,
+                                         POINTER(ExportOptions),
+                                         POINTER(Exported), error]),
         "skn_predictor_slot_store": (c_int, [POINTER(Slot), POINTER(handle),
                                              error]),
         "skn_predictor_slot_acquire": (handle, [POINTER(Slot), error]),

@@ -15,11 +15,14 @@ from typing import (Any, Callable, Dict, Iterator, List, NamedTuple, Optional,
 import numpy
 
 from . import _rows
-from ._library import (NO_LABEL, Error, Points, PredictorInfo, Slot, Status,
-                       call, lib)
+from ._library import (NO_LABEL, Error, Exported, ExportOptions, Points,
+                       PredictorInfo, Slot, Status, call, lib)
 
 # The most labels that can be requested for a row (skein/predictor.h).
 LABELS_MAX = 128
+
+# How an exported file has its rows, in the order of skn_export_rows_t.
+_ROWS = ("f32", "bf16", "int8")
 
 
 class Info(NamedTuple):
@@ -152,15 +155,39 @@ class Model:
 
     # --- files ------------------------------------------------------------
 
+    def export(self, path: Union[str, "os.PathLike[str]"], rows: str = "f32",
+               max_bytes: int = 0) -> Tuple[str, int]:
+        """Writes the model as one file, which `load` and `skein predict` map:
+        weights, words and names. `path` must not exist yet. `rows` is "f32",
+        "bf16" or "int8". With `max_bytes` the file is at most so large: its
+        rows become shorter, and those of the features that matter least are
+        left out. Returns how its rows are stored, and its size in bytes.
+        Raises Error, and ValueError for other `rows`.
+        """
+        if rows not in _ROWS:
+            raise ValueError(f"rows is {rows!r}; it is one of {_ROWS}")
+        options = ExportOptions(ctypes.sizeof(ExportOptions),
+                                _ROWS.index(rows), operator.index(max_bytes))
+        exported = Exported(ctypes.sizeof(Exported))
+        with self._predictor() as predictor:
+            call("skn_predictor_export", predictor, os.fsencode(path),
+                 ctypes.byref(options), ctypes.byref(exported))
+        return _ROWS[exported.rows], exported.bytes
+
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model into the folder `path`, which must not exist yet,
-        as a run folder with one checkpoint. Raises OSError."""
+        as a run folder with one checkpoint; a model that was loaded from an
+        exported file becomes such a file. Raises OSError."""
         _write_files(os.fspath(path), self._files())
 
     def _files(self) -> Dict[str, bytes]:
-        """The files of the run folder, with this model's checkpoint alone."""
+        """The files of the run folder, with this model's checkpoint alone; of
+        an exported model the file, by the name ""."""
         with self._predictor():  # a closed model has none
             checkpoint = os.path.realpath(self.info.path)  # `best` is a link
+        if os.path.isfile(checkpoint):
+            with open(checkpoint, "rb") as file:
+                return {"": file.read()}
         folder, name = os.path.split(checkpoint)
         files = [entry.name for entry in os.scandir(folder)
                  if entry.is_file() and entry.name != "lock"]
@@ -209,12 +236,13 @@ def _name(predictor: ctypes.c_void_p, number: int) -> Union[str, int]:
     return name.decode("utf-8", "replace") if name else number
 
 
-def _write_files(folder: str, files: Dict[str, bytes]) -> None:
-    os.makedirs(folder)
+def _write_files(path: str, files: Dict[str, bytes]) -> None:
+    if "" not in files:
+        os.makedirs(path)
     for name, content in files.items():
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
+        place = os.path.join(path, name) if name else path
+        os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
+        with open(place, "xb") as file:
             file.write(content)
 
 

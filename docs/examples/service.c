@@ -1,11 +1,12 @@
 /* service.c - a service that predicts on several threads, and changes to a new
  * model without a pause.
  *
- * Each thread reads a request, a line `feature:value feature:value ...` of
- * standard input, and prints its number and its best label, by its name if it
- * has one. The batcher joins what the threads ask for. SIGHUP opens the model
- * again: requests that have begun are answered by the former one, which is
- * freed with the last of them.
+ * Each thread reads a request, a line of standard input, and prints its number
+ * and its best label, by its name if it has one. A line is a text, if the model
+ * was trained on texts, or else `feature:value feature:value ...`, which the
+ * batcher joins with those of other threads. SIGHUP opens the model again:
+ * requests that have begun are answered by the former one, which is freed with
+ * the last of them.
  * cc service.c $(pkg-config --cflags --libs skein) -pthread -o service
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -50,20 +51,39 @@ next_request(char *line, int bytes)
     return number;
 }
 
+/* The best label of a line. Sets *predictor to the one that answered, which the
+ * caller closes. */
+static skn_status_t
+answer(char *line, uint32_t *label, float *score, skn_predictor_t **predictor,
+       skn_error_t *error)
+{
+    uint32_t feature[FEATURES_MAX];
+    float value[FEATURES_MAX];
+    const char *text = line;
+    *predictor = skn_predictor_slot_acquire(&slot, error);
+    if (!*predictor)
+        return error->status;
+    if (skn_predictor_info(*predictor)->texts)
+        return skn_predictor_best_texts(*predictor, &text, NULL, 1, 1, label,
+                                        score, error);
+    skn_predictor_close(predictor);
+    size_t offset[2] = { 0, parse(line, feature, value) };
+    skn_points_t points = { 1, offset, feature, value };
+    return skn_batcher_best(batcher, &points, 1, label, score, predictor,
+                            error);
+}
+
 static void *
 serve(void *unused)
 {
     char line[8192];
-    uint32_t feature[FEATURES_MAX], label;
-    float value[FEATURES_MAX], score;
+    uint32_t label;
+    float score;
     unsigned number;
     skn_predictor_t *predictor;
     while ((number = next_request(line, sizeof(line))) > 0) {
         skn_error_t error = SKN_ZERO;
-        size_t offset[2] = { 0, parse(line, feature, value) };
-        skn_points_t points = { 1, offset, feature, value };
-        if (skn_batcher_best(batcher, &points, 1, &label, &score, &predictor,
-                             &error) != SKN_OK)
+        if (answer(line, &label, &score, &predictor, &error) != SKN_OK)
             fprintf(stderr, "request %u: %s\n", number, error.text);
         else if (*skn_predictor_label(predictor, label))
             (void)skn_text_print(stdout, "%u %s:%g\n", number,

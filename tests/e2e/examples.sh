@@ -205,6 +205,10 @@ PYTHON
         sh -c "./service '$work/named' <'$work/requests' >served"
     check_equal "$language:   as the command does" \
         "$(sort -n served)" "$(cat "$work/named_answers")"
+    printf 'butter and flour\na ball over the net\n' |
+        ./service "$work/texts-run" >served
+    check_equal "$language:   and texts, if the model knows them" \
+        "$(sort -n served | cut -d: -f1 | tr '\n' ,)" "1 food,2 sport,"
 
     check "$language: texts.c builds" example skein texts.c -o texts
     check_match "$language:   and names the labels of texts" \

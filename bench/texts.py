@@ -2,7 +2,7 @@
 """texts.py - what Skein and fastText make of sets of texts, by every choice.
 
 Usage: bench/texts.py FOLDER [--sets NAME,...] [--only NAME,...] [--seeds N]
-           [--skein PATH] [--out FILE] [-o KEY=VALUE]...
+           [--skein PATH] [--napkin PATH] [--out FILE] [-o KEY=VALUE]...
 FOLDER/NAME/train.csv and test.csv are those of bench/sets.py. Trains on one
 core, once for each set, variant and seed, and adds a line of JSON to FILE: P@1,
 P@3, P@5 and the CPU seconds of the whole command, reading included. A line
@@ -12,7 +12,10 @@ Variants of Skein change something of what `auto` chooses (VARIANTS below); all
 have the -o's, too. fasttext chooses among rates, epochs and groups of words by
 a fifth of the training rows, and then trains on all of them: its texts are in
 lower case, with punctuation set apart, as its manual recommends. tfidf and its
-siblings turn texts into numbers by scikit-learn (VECTORIZERS below).
+siblings turn texts into numbers by scikit-learn (VECTORIZERS below), which
+napkin and napkin-3 (label trees of napkinXC, whose `nxc` PATH is), and knn
+(nearest neighbours) have, too; they choose a setting by a tenth of the training
+points, and their CPU seconds are of training (knn: of prediction) alone.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -95,24 +98,30 @@ def skein(folder, seed, changes):
                           folder + "/test.csv", seed, changes)
 
 
-def vectorized(folder, seed, vectorizer):
-    """The rows of both files as numbered features, and Skein on them."""
+def vectorize(folder, vectorizer):
+    """The rows of both files as (numbered features, numbers of labels)."""
     from sklearn.feature_extraction.text import TfidfVectorizer
-    parts = [read_csv("%s/%s.csv" % (folder, part))
-             for part in ("train", "test")]
+    train, test = (read_csv("%s/%s.csv" % (folder, part))
+                   for part in ("train", "test"))
     number = {}
-    for _, labels in parts[0]:
+    for _, labels in train:
         for label in labels:
             number.setdefault(label, len(number))
     made = TfidfVectorizer(**vectorizer)
-    matrices = [made.fit_transform([text for text, _ in parts[0]]),
-                made.transform([text for text, _ in parts[1]])]
+    parts = [(matrix([text for text, _ in rows]),
+              [[number[label] for label in labels if label in number]
+               for _, labels in rows])
+             for matrix, rows in ((made.fit_transform, train),
+                                  (made.transform, test))]
+    return parts, len(number)
+
+
+def vectorized(folder, seed, vectorizer):
+    parts, label_count = vectorize(folder, vectorizer)
     with tempfile.TemporaryDirectory() as temporary:
         paths = [temporary + "/train.txt", temporary + "/test.txt"]
-        for path, matrix, rows in zip(paths, matrices, parts):
-            write_points(path, matrix, [[number[label] for label in labels
-                                         if label in number]
-                                        for _, labels in rows], len(number))
+        for path, part in zip(paths, parts):
+            write_points(path, *part, label_count)
         return skein_once(temporary, *paths, seed, [])
 
 
@@ -199,9 +208,84 @@ def fasttext(folder):
                     setting=" ".join(best + (loss,)))
 
 
+# --- label trees and neighbours, on scikit-learn's numbers -------------------
+
+def judge(ranked, labels):
+    """P@1, P@3 and P@5 of the best five labels of each point."""
+    return {"p%d" % k: sum(len(set(best[:k]) & set(own_labels))
+                           for best, own_labels in zip(ranked, labels)) /
+            k / len(labels) for k in (1, 3, 5)}
+
+
+def split(part):
+    """A tenth of the points, and the others."""
+    matrix, labels = part
+    rows = [[k for k in range(len(labels)) if (k % 10 == 0) == held]
+            for held in (False, True)]
+    return [(matrix[some], [labels[k] for k in some]) for some in rows]
+
+
+def napkin_once(train, test, label_count, trees, cost):
+    with tempfile.TemporaryDirectory() as temporary:
+        paths = [temporary + "/train.txt", temporary + "/test.txt"]
+        for path, part in zip(paths, (train, test)):
+            write_points(path, *part, label_count)
+        model = temporary + "/model"
+        _, _, seconds, memory = run([
+            own.napkin, "train", "-i", paths[0], "-o", model, "-m", "plt", "-t",
+            "1", "--ensemble", str(trees if trees > 1 else 0), "--liblinearC",
+            cost])
+        _, text, _, _ = run([own.napkin, "predict", "-i", paths[1], "-o", model,
+                             "-t", "1", "--topK", "5"])
+    ranked = [[int(word.partition(":")[0]) for word in line.split()]
+              for line in text.splitlines()]
+    return dict(judge(ranked, test[1]), cpu=seconds, mib=memory)
+
+
+def neighbours(train, test, label_count, count):
+    """The labels of the nearest points by the cosine, weighted by it."""
+    import numpy
+    ranked = []
+    for first in range(0, len(test[1]), 500):
+        near = (test[0][first:first + 500] @ train[0].T).toarray()
+        best = numpy.argpartition(-near, count, 1)[:, :count]
+        for row, points in zip(near, best):
+            score = numpy.zeros(label_count)
+            for point in points:
+                score[train[1][point]] += row[point]
+            ranked.append(numpy.argsort(-score, kind="stable")[:5].tolist())
+    return judge(ranked, test[1])
+
+
+def neighbours_once(train, test, label_count, count):
+    started = time.process_time()
+    found = neighbours(train, test, label_count, count)
+    return dict(found, cpu=time.process_time() - started)
+
+
+def chosen(folder, once, choices):
+    """The best of `choices` on a tenth of the training points."""
+    (train, test), label_count = vectorize(folder, {})
+    fit, held = split(train)
+    found = {choice: once(fit, held, label_count, choice)["p1"]
+             for choice in choices}
+    best = max(found, key=found.get)
+    return dict(once(train, test, label_count, best), setting=str(best))
+
+
+OTHERS = {
+    "knn": lambda folder: chosen(folder, neighbours_once, (3, 10, 30, 100)),
+    **{name: lambda folder, trees=trees: chosen(
+        folder, lambda train, test, label_count, cost: napkin_once(
+            train, test, label_count, trees, cost), ("1", "4", "16", "32"))
+       for name, trees in (("napkin", 1), ("napkin-3", 3))},
+    "fasttext": fasttext,
+}
+
+
 def measure(variant, folder, seed):
-    if variant == "fasttext":
-        return fasttext(folder)
+    if variant in OTHERS:
+        return OTHERS[variant](folder)
     if variant in VECTORIZERS:
         return vectorized(folder, seed, VECTORIZERS[variant])
     return skein(folder, seed, VARIANTS[variant])
@@ -218,6 +302,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--skein", default=os.path.join(ROOT, "build/skein"))
+    parser.add_argument("--napkin", default="nxc")
     parser.add_argument("--out", default="texts.json")
     parser.add_argument("-o", action="append", default=[])
     own = parser.parse_args()

@@ -16,7 +16,11 @@
 #define SLICE_COLUMNS_MIN 32
 /* From this many points a label, training does with less smoothing. */
 #define SEVERAL_POINTS 20
-/* From this many points a label, each may have a loss of its own. */
+/* From this many labels a point, they are better not made to compete. */
+#define LABELS_APART 1.5
+/* Labels, of which each needs so many points for a loss of its own if there are
+ * more. */
+#define LABELS_FEW 1024u
 #define FREQUENT_POINTS 40
 
 /* --- samplers ------------------------------------------------------------- */
@@ -150,13 +154,14 @@ static skn_loss_kind_t
 auto_loss(const skn_plan_data_t *data, skn_why_t why)
 {
     skn_count_text_t text;
-    if (data->labels_per_point < SKN_SEVERAL_LABELS)
-        skn_why(why, "points have %.1f labels, fewer than 2",
+    if (data->labels_per_point < LABELS_APART)
+        skn_why(why, "points have %.1f labels, fewer than 1.5",
                 data->labels_per_point);
     else if (data->labels > SKN_EXACT_LABELS_MAX)
         skn_why(why, "%s labels are more than 8,192",
                 skn_count_text(data->labels, text));
-    else if (skn_traits_points_per_label(data) < FREQUENT_POINTS)
+    else if (data->labels > LABELS_FEW &&
+             skn_traits_points_per_label(data) < FREQUENT_POINTS)
         skn_traits_why_labels(why, data, "fewer than 40");
     else {
         skn_why(why, "points have %.1f labels, and labels %.0f points",

@@ -109,13 +109,15 @@ expect_loss(uint32_t points, uint32_t labels, uint32_t each,
     skn_model_destroy(&model);
 }
 
-/* Decision 0038: several labels a point, and many points a label; a tree pays
- * with fewer of such labels. */
-Test(plan_auto_texts, several_labels_of_many_points_have_losses_of_their_own)
+/* Decision 0038: several labels a point; of more than 1,024 labels, with many
+ * points each. A tree pays with fewer of such labels. */
+Test(plan_auto_texts, several_labels_a_point_have_losses_of_their_own)
 {
     expect_loss(4000, 200, 2, SKN_LOSS_ONE_VS_ALL, 1);
     expect_loss(3980, 199, 2, SKN_LOSS_ONE_VS_ALL, 0);
-    expect_loss(3990, 200, 2, SKN_LOSS_SOFTMAX, 1);
+    expect_loss(500, 1024, 2, SKN_LOSS_ONE_VS_ALL, 1);
+    expect_loss(20500, 1025, 2, SKN_LOSS_ONE_VS_ALL, 1);
+    expect_loss(20400, 1025, 2, SKN_LOSS_SOFTMAX, 1);
     expect_loss(8000, 200, 1, SKN_LOSS_SOFTMAX, 0);
     expect_loss(40000, 8200, 9, SKN_LOSS_SOFTMAX, 1);
 }

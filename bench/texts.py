@@ -15,7 +15,8 @@ lower case, with punctuation set apart, as its manual recommends. tfidf and its
 siblings turn texts into numbers by scikit-learn (VECTORIZERS below), which
 napkin and napkin-3 (label trees of napkinXC, whose `nxc` PATH is), and knn
 (nearest neighbours) have, too; they choose a setting by a tenth of the training
-points, and their CPU seconds are of training (knn: of prediction) alone.
+points, and their CPU seconds are of training (knn: of prediction) alone. small
+is `auto` in 1.5 times the bytes of fastText's small model (small_bytes).
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -136,6 +137,7 @@ def write_points(path, matrix, labels, label_count):
 
 
 def skein_once(temporary, train, test, seed, changes):
+    """Trains into temporary/run."""
     words = [own.skein, "train", os.path.join(ROOT, "configs", "xmc.yaml"),
              "--json"]
     for change in [
@@ -183,10 +185,24 @@ def fasttext_once(temporary, part, setting, loss):
         return {"error": code}
     found = {"cpu": seconds, "mib": memory}
     for k in (1, 3, 5):
-        _, text, _, _ = run(["fasttext", "test", model + ".bin",
-                             temporary + "/" + part + ".test", str(k)])
-        found["p%d" % k] = float(re.search(r"P@\d\s+([\d.]+)", text).group(1))
+        found["p%d" % k] = precision(temporary, part, ".bin", k)
     return found
+
+
+def quantize(temporary):
+    """Makes temporary/model smaller, as the manual does; P@k, and its bytes."""
+    model = temporary + "/model"
+    run(["fasttext", "quantize", "-input", temporary + "/all.train", "-output",
+         model, "-qnorm", "-retrain", "-epoch", "1", "-cutoff", "100000",
+         "-thread", "1"])
+    return {"small_bytes": os.path.getsize(model + ".ftz"),
+            "small_p1": precision(temporary, "all", ".ftz", 1)}
+
+
+def precision(temporary, part, form, k):
+    _, text, _, _ = run(["fasttext", "test", temporary + "/model" + form,
+                         temporary + "/" + part + ".test", str(k)])
+    return float(re.search(r"P@\d\s+([\d.]+)", text).group(1))
 
 
 def fasttext(folder):
@@ -204,8 +220,9 @@ def fasttext(folder):
             found = fasttext_once(temporary, "held", setting, loss)
             tried[setting] = found.get("p1", 0)
         best = max(tried, key=tried.get)
-        return dict(fasttext_once(temporary, "all", best, loss),
-                    setting=" ".join(best + (loss,)))
+        found = fasttext_once(temporary, "all", best, loss)
+        return dict(found, setting=" ".join(best + (loss,)),
+                    **quantize(temporary))
 
 
 # --- label trees and neighbours, on scikit-learn's numbers -------------------
@@ -273,6 +290,26 @@ def chosen(folder, once, choices):
     return dict(once(train, test, label_count, best), setting=str(best))
 
 
+# --- a small file ------------------------------------------------------------
+
+def small(folder):
+    """`auto`, exported into 1.5 times the bytes of fastText's small model, of
+    which a line is in the results already."""
+    peer = [row for row in known_rows() if row["variant"] == "fasttext" and
+            row["set"] == os.path.basename(folder)]
+    if not peer:
+        return {"error": "fasttext first"}
+    most = int(1.5 * peer[0]["small_bytes"])
+    with tempfile.TemporaryDirectory() as temporary:
+        skein_once(temporary, folder + "/train.csv", folder + "/test.csv", 1, [])
+        model = temporary + "/model"
+        run([own.skein, "export", temporary + "/run", model, "--max-size",
+             str(most)])
+        _, text, _, _ = run([own.skein, "eval", model, "--json"])
+        return {"p1": json.loads(text)["p1"],
+                "small_bytes": os.path.getsize(model)}
+
+
 OTHERS = {
     "knn": lambda folder: chosen(folder, neighbours_once, (3, 10, 30, 100)),
     **{name: lambda folder, trees=trees: chosen(
@@ -280,6 +317,7 @@ OTHERS = {
             train, test, label_count, trees, cost), ("1", "4", "16", "32"))
        for name, trees in (("napkin", 1), ("napkin-3", 3))},
     "fasttext": fasttext,
+    "small": small,
 }
 
 
@@ -289,6 +327,13 @@ def measure(variant, folder, seed):
     if variant in VECTORIZERS:
         return vectorized(folder, seed, VECTORIZERS[variant])
     return skein(folder, seed, VARIANTS[variant])
+
+
+def known_rows():
+    if not os.path.exists(own.out):
+        return []
+    with open(own.out, encoding="utf-8") as file:
+        return [row for row in map(json.loads, file) if "p1" in row]
 
 
 def main():
@@ -306,11 +351,7 @@ def main():
     parser.add_argument("--out", default="texts.json")
     parser.add_argument("-o", action="append", default=[])
     own = parser.parse_args()
-    known = set()
-    if os.path.exists(own.out):
-        with open(own.out, encoding="utf-8") as file:
-            known = {(row["set"], row["variant"], row["seed"])
-                     for row in map(json.loads, file) if "p1" in row}
+    known = {(row["set"], row["variant"], row["seed"]) for row in known_rows()}
     for variant in own.only.split(","):
         for name in own.sets.split(","):
             for seed in range(1, own.seeds + 1):

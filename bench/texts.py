@@ -301,7 +301,8 @@ def small(folder):
         return {"error": "fasttext first"}
     most = int(1.5 * peer[0]["small_bytes"])
     with tempfile.TemporaryDirectory() as temporary:
-        skein_once(temporary, folder + "/train.csv", folder + "/test.csv", 1, [])
+        skein_once(temporary, folder + "/train.csv", folder + "/test.csv", 1,
+                   [])
         model = temporary + "/model"
         run([own.skein, "export", temporary + "/run", model, "--max-size",
              str(most)])

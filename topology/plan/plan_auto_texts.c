@@ -10,7 +10,7 @@
 #include "formats/records/records.h"
 #include "topology/plan/traits.h"
 
-/* From this many words on, pairs of them say more about a text than single ones
+/* From this many words on, a text says enough without parts of its words
  * (decision 0038). */
 #define LONG_TEXT_WORDS 16
 
@@ -85,12 +85,10 @@ why_words(skn_why_t why, const row_sample_t *sample)
 static int64_t
 auto_word_groups(const row_sample_t *sample, skn_why_t why)
 {
-    if (sample->rows < SKN_FEW_POINTS) {
-        skn_why(why, "in fewer than 4,096 rows, pairs of words are rare");
-        return 1;
-    }
-    why_words(why, sample);
-    return is_long(sample) ? 2 : 1;
+    bool few = sample->rows < SKN_FEW_POINTS;
+    skn_why(why, few ? "in fewer than 4,096 rows, pairs of words are rare"
+                     : "in 4,096 rows or more, pairs of words are met again");
+    return few ? 1 : 2;
 }
 
 /* Every word of a short text counts, and a rare one is known by its parts. */

@@ -70,10 +70,11 @@ expect_features(uint32_t rows, uint32_t words, const char *data, int64_t groups,
 
 /* Decision 0038. */
 Test(plan_auto_texts,
-     long_texts_have_pairs_of_words_and_short_ones_groups_of_letters)
+     many_rows_have_pairs_of_words_and_short_texts_groups_of_letters)
 {
     expect_features(4096, 16, "", 2, 0);
-    expect_features(4096, 15, "", 1, 3);
+    expect_features(4096, 15, "", 2, 3);
+    expect_features(4095, 15, "", 1, 3);
     expect_features(4095, 16, "", 1, 0);
     expect_features(4096, 16, ", word_groups: 3, letter_groups: 4", 3, 4);
 }

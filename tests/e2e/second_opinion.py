@@ -280,7 +280,8 @@ def events(text):
 
 
 def check_predictions(report, name, network, folder, test):
-    """Every point, every label: order and probability."""
+    """Every point, every label: order and probability, as the loss has it."""
+    (pathlib.Path(folder) / name / "calibration").unlink(missing_ok=True)
     lines = "".join(" " + " ".join(f"{k}:{x}" for k, x in features) + "\n"
                     for _, features in test)
     told = events(skein(folder, "predict", name, "-", "-k", "20", "--json",

@@ -164,6 +164,26 @@ skn_calibration_load(const skn_trained_t *trained,
                                "remove it, and the model is used without");
 }
 
+char *
+skn_calibration_event(const skn_calibration_t *calibration, const char *event)
+{
+    float score[SKN_PREDICTOR_LABELS_MAX];
+    json_t *root = skn_json_read(event);
+    json_t *scores = json_object_get(root, "scores");
+    size_t count = json_array_size(scores);
+    char *text = NULL;
+    if (count <= SKN_PREDICTOR_LABELS_MAX && json_is_array(scores)) {
+        for (size_t k = 0; k < count; k++)
+            score[k] = (float)json_number_value(json_array_get(scores, k));
+        skn_calibration_apply(calibration, score, count);
+        for (size_t k = 0; k < count; k++)
+            (void)json_array_set_new(scores, k, json_real((double)score[k]));
+        text = skn_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    }
+    json_decref(root);
+    return text;
+}
+
 /* --- the pass ------------------------------------------------------------- */
 
 /* Points that the model is asked about at once, and its answers. */

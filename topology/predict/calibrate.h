@@ -41,6 +41,10 @@ skn_status_t skn_calibration_read(const char *path, const char *form,
 skn_status_t skn_calibration_load(const skn_trained_t *trained,
                                   skn_calibration_t *calibration,
                                   skn_error_t *error);
+/* Replaces the scores of the event `prediction`; NULL if memory is short, or it
+ * is no such event. The caller frees the new text. */
+char *skn_calibration_event(const skn_calibration_t *calibration,
+                            const char *event);
 
 typedef struct skn_calibrated {
     skn_calibration_t calibration;

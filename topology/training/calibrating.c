@@ -29,3 +29,16 @@ skn_training_calibrate(skn_training_t *training, const char *path)
         skn_training_send(training, &event);
     }
 }
+
+skn_calibration_t
+skn_training_calibration(const skn_network_run_t *network)
+{
+    skn_calibration_t found = { 0 };
+    skn_error_t error = { 0 };
+    skn_trained_t trained;
+    if (skn_trained_open(&trained, network->path, SKN_VERIFY_LAZY, &error) ==
+        SKN_OK)
+        (void)skn_calibration_load(&trained, &found, &error);
+    skn_trained_close(&trained);
+    return found;
+}

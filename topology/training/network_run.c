@@ -14,6 +14,8 @@
 #include "formats/checkpoint/salvage.h"
 #include "skein/event.h"
 #include "topology/run/shortfall.h"
+#include "topology/predict/calibrate.h"
+#include "topology/training/calibrating.h"
 #include "topology/training/load_report.h"
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
@@ -186,6 +188,7 @@ typedef struct following {
     bool stopped, broken;
     bool is_done;    /* one of the events was `done` */
     bool holds_done; /* what comes after it is left to the training */
+    skn_calibration_t calibration; /* of predictions; { 0 }: none */
     skn_load_report_t load;
     char line[SKN_EVENT_BYTES_MAX];
 } following_t;
@@ -280,6 +283,17 @@ has_room(skn_training_t *training)
            skn_line_queue_count(&training->task.queue) < SKN_EVENTS_MAX;
 }
 
+/* Passes a prediction on with the probabilities that one process gives. */
+static void
+pass_prediction(following_t *following)
+{
+    char *event =
+        skn_calibration_event(&following->calibration, following->line);
+    skn_line_queue_put(&following->training->task.queue,
+                       event ? event : following->line);
+    free(event);
+}
+
 /* Notes what the training has to know of an event, and passes it on. */
 static void
 take_event(following_t *following)
@@ -295,6 +309,11 @@ take_event(following_t *following)
     } else if (skn_event_is(following->line, "checkpoint") &&
                skn_event_number(following->line, "answers", &answers)) {
         training->saves_answered += (uint32_t)answers;
+    }
+    if (following->calibration.points > 0 &&
+        skn_event_is(following->line, "prediction")) {
+        pass_prediction(following);
+        return;
     }
     skn_line_queue_put(&training->task.queue, following->line);
 }
@@ -436,6 +455,8 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
     following->topology = network->run.topology;
     following->saves = training->saves_answered;
     following->holds_done = holds_done(training, network);
+    if (training->options.predict && network->run.node == 0)
+        following->calibration = skn_training_calibration(network);
     skn_load_report_init(&following->load, training->options.elastic);
     announce(training, network, resumes);
     skn_status_t status = run_topology(following, network, error);

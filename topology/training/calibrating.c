@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/training/calibrating.h"
 
-#include "topology/predict/calibrate.h"
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
 

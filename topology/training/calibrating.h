@@ -3,7 +3,7 @@
 #ifndef TOPOLOGY_TRAINING_CALIBRATING_H
 #define TOPOLOGY_TRAINING_CALIBRATING_H
 
-#include "actors/predict/calibration.h"
+#include "topology/predict/calibrate.h"
 #include "topology/training/training_internal.h"
 
 /* Fits the calibration of the run in `path` to its test set, if it has one, and

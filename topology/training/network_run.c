@@ -14,7 +14,6 @@
 #include "formats/checkpoint/salvage.h"
 #include "skein/event.h"
 #include "topology/run/shortfall.h"
-#include "topology/predict/calibrate.h"
 #include "topology/training/calibrating.h"
 #include "topology/training/load_report.h"
 #include "topology/training/training_events.h"

@@ -229,7 +229,8 @@ cp -r run raw
 rm raw/calibration
 check_equal "all labels of a softmax that is not calibrated sum to one" \
     "$(echo '1:1 5:2' | "$skein" predict raw -k 128 | tr ' ' '\n' |
-    cut -d: -f2 | awk '{ sum += $1 } END { print (sum > 0.1 && sum <= 1.00001) }')" 1
+    cut -d: -f2 |
+    awk '{ sum += $1 } END { print (sum > 0.1 && sum <= 1.00001) }')" 1
 check_equal "a threshold may leave no label" \
     "$(echo '1:1' | "$skein" predict run --threshold 1)" ""
 same=$(echo ' 1:1 5:2' | "$skein" predict run)

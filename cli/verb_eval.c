@@ -39,8 +39,11 @@ print_json(const skn_predictor_info_t *info, const skn_evaluation_t *found)
         (void)skn_text_print(stdout, ",\"" #name "\":%.5f", found->scores.name);
     EVAL_SCORES(S)
 #undef S
-    (void)skn_text_print(stdout, ",\"calibration_error\":%.5f",
-                         found->calibration_error);
+    (void)skn_text_print(stdout,
+                         ",\"calibrated\":%s,\"calibration_error\":%.5f"
+                         ",\"calibration_error_5\":%.5f",
+                         info->calibrated ? "true" : "false",
+                         found->calibration_error, found->calibration_error_5);
     if (info->index_lists > 0)
         (void)printf(",\"index_lists\":%u,\"index_probes\":%u",
                      info->index_lists, info->index_probes);
@@ -65,8 +68,10 @@ print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found)
         (void)skn_text_print(stdout, "%-6s %.4f\n", text, found->scores.name);
     EVAL_SCORES(S)
 #undef S
-    (void)skn_text_print(stdout, "%-6s %.4f\n", "ECE",
-                         found->calibration_error);
+    (void)skn_text_print(stdout, "%-6s %.4f%s\n%-6s %.4f\n", "ECE",
+                         found->calibration_error,
+                         info->calibrated ? "" : "  (not calibrated)", "ECE@5",
+                         found->calibration_error_5);
 }
 
 static skn_status_t
@@ -222,8 +227,9 @@ const cli_verb_t cli_eval = {
         "Ranks all labels for every point of data.test (with --index, only\n"
         "those that the index finds: the difference is what the index costs)\n"
         "and prints P@k, PSP@k (propensities from data.train), nDCG@k, and\n"
-        "the expected calibration error of the best labels (ECE): 0 if those\n"
-        "named with .7 are right seven times of ten.\n"
+        "the expected calibration error of the best labels (ECE) and of the\n"
+        "first five (ECE@5): 0 if labels named with .7 are right seven times\n"
+        "of ten.\n"
         "Of a decoder it prints nats a token, perplexity and bits a byte of\n"
         "the text that its run held back (train.validate), or of --data.",
     .run = eval_run,

@@ -23,6 +23,19 @@ show_ranker(const cli_call_t *call, uint32_t trees, const skn_joined_t *joined)
     cli_event_show(call, event);
 }
 
+static void
+show_calibration(const cli_call_t *call, const skn_joined_t *joined)
+{
+    char event[256];
+    (void)skn_text_write(event, sizeof(event),
+                         "{\"event\":\"calibration\",\"points\":%" PRIu64
+                         ",\"error_before\":%.5f,\"error\":%.5f}",
+                         joined->calibration_points,
+                         joined->calibration_error_before,
+                         joined->calibration_error);
+    cli_event_show(call, event);
+}
+
 static int
 join_run(const cli_call_t *call)
 {
@@ -67,6 +80,8 @@ join_run(const cli_call_t *call)
                              joined.features, joined.units, joined.labels,
                              (double)joined.parameters * 1e-6, into);
     }
+    if (joined.calibration_points > 0)
+        show_calibration(call, &joined);
     return 0;
 }
 

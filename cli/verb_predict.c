@@ -257,7 +257,9 @@ stream(predict_t *predict, skn_error_t *error)
 static skn_status_t
 read_options(predict_t *predict, skn_error_t *error)
 {
-    predict->k = LABELS_DEFAULT;
+    /* A threshold chooses by itself how many labels are printed. */
+    predict->k = cli_flag(predict->call, "threshold") ? SKN_PREDICTOR_LABELS_MAX
+                                                      : LABELS_DEFAULT;
     predict->strict = cli_flag(predict->call, "strict");
     skn_status_t status = cli_count(
         predict->call, "top", SKN_PREDICTOR_LABELS_MAX, &predict->k, error);
@@ -332,6 +334,11 @@ open_all(predict_t *predict, skn_error_t *error)
     const skn_predictor_info_t *info = skn_predictor_info(predict->predictor);
     if (info->warning[0])
         cli_warn(call, info->warning, "");
+    if (predict->threshold > 0 && !info->calibrated)
+        cli_warn(call,
+                 "the model is not calibrated: --threshold goes by its scores, "
+                 "which say little about how often it is right",
+                 "train it with a test set, such as --test 0.1");
     if (predict->k > info->label_count)
         predict->k = info->label_count;
     status = cli_index(call, predict->predictor, error);
@@ -373,8 +380,8 @@ predict_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "top", 'k', "N", "labels per line (default 5)" },
-    { "threshold", 0, "X", "leave out labels less probable than X" },
+    { "top", 'k', "N", "labels per line, at most (5; with --threshold all)" },
+    { "threshold", 0, "P", "only labels that are right with probability P" },
     { "text", 0, "TEXT", "answer this text alone" },
     { "label-names", 0, "FILE", "names of the labels, one per line" },
     { "strict", 0, NULL, "stop at the first line with an error" },
@@ -401,9 +408,11 @@ const cli_verb_t cli_predict = {
         "labels, then feature:value; a line that begins with a space or with\n"
         "a feature:value has no labels. In `3 9`, 3 is a label and 9 a\n"
         "feature with the value 1. Labels are ignored.\n"
-        "A label is its name if the model or --label-names has one. A softmax\n"
-        "sums to 1 over all labels of the model; with --index, over the\n"
-        "labels that the index finds.\n"
+        "A label is its name if the model or --label-names has one. A\n"
+        "probability is how often answers as sure as this one were right on\n"
+        "the test set of the run. A run without one is not calibrated: a\n"
+        "softmax sums to 1 over all labels then, or over those that the index\n"
+        "finds. With --threshold a line may be empty.\n"
         "Words and features that the model does not have are left out;\n"
         "features are counted in a warning at the end. A row that cannot be\n"
         "read or ranked gets an empty answer and an error on standard error;\n"

@@ -189,6 +189,23 @@ class Models(Case):
         self.assertGreaterEqual(min(scores), .3)
         self.assertLess(len(scores), 3 * len(self.texts))
 
+    def test_a_test_set_calibrates(self):
+        self.assertFalse(self.model.info.calibrated)
+        with skein.train((self.texts, self.labels), train__epochs=4,
+                         data__test=0.2) as model:
+            self.assertTrue(model.info.calibrated)
+            self.assertEqual(
+                [len(answer) for answer in model.predict(
+                    self.texts[:4], threshold=1e-9)], [3] * 4)
+            model.save(self.path("calibrated"))
+            again = skein.Model.load(self.path("calibrated"))
+            self.assertEqual(again.predict(self.texts[:9]),
+                             model.predict(self.texts[:9]))
+            again.close()
+        softmax = skein.SkeinClassifier(epochs=4, data__test=0.2).fit(
+            self.texts, self.labels)
+        self.assertEqual(softmax.threshold_, .5)
+
     def test_texts_may_have_any_characters(self):
         odd = ["", "\0", "\ud800", "STRASSEN", "\u202eabc", "😀", "a\nb"]
         labels = [["sport"]] * (len(odd) - 1) + [["music, old"]]

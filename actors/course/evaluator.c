@@ -176,7 +176,8 @@ tell_row(skn_actor_t *actor, const evaluator_t *evaluator,
     skn_json_text_add(&text, "],\"scores\":[");
     for (uint32_t k = 0; k < ranked.count; k++) {
         double logit = (double)ranked.value[k];
-        skn_json_text_add(&text, "%s%.6g", k ? "," : "",
+        /* nine digits, of which 1 - p needs the last ones */
+        skn_json_text_add(&text, "%s%.9g", k ? "," : "",
                           evaluator->softmax ? exp(logit - greatest) / sum
                                              : 1.0 / (1.0 + exp(-logit)));
     }

@@ -349,6 +349,20 @@ print_ranker(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 }
 
 static void
+print_calibration(const cli_call_t *call, const json_t *event,
+                  cli_event_run_t *run)
+{
+    (void)call;
+    (void)run;
+    (void)skn_text_print(
+        stdout,
+        "calibrated on %.0f test points: the best label's probability is off "
+        "by %.3f, before by %.3f\n",
+        skn_json_number(event, "points"), skn_json_number(event, "error"),
+        skn_json_number(event, "error_before"));
+}
+
+static void
 print_join(const cli_call_t *call, const json_t *event, cli_event_run_t *run)
 {
     double networks = skn_json_number(event, "networks");
@@ -564,6 +578,7 @@ static const struct {
                   cli_event_run_t *run);
 } printers[] = {
     { "auto", print_auto },
+    { "calibration", print_calibration },
     { "checkpoint", print_checkpoint },
     { "done", print_done },
     { "epoch", print_epoch },

@@ -226,6 +226,7 @@ look_for_worth(void *visitor, const char *name, skn_error_t *error)
     (void)error;
     *found = *found ||
              (strcmp(name, RUN_FILE) != 0 && strcmp(name, LOCK_FILE) != 0 &&
+              strcmp(name, SKN_CALIBRATION_NAME) != 0 &&
               strcmp(name, SKN_LABELS_NAME) != 0 &&
               strcmp(name, SKN_TOKENIZER_NAME) != 0 &&
               strcmp(name, SKN_VOCABULARY_NAME) != 0 &&

@@ -27,6 +27,7 @@
 #define SKN_BATCH_NAME_BYTES 27
 #define SKN_GENERATION_MAX 999999u
 #define SKN_SALVAGE_NAME "cut"
+#define SKN_CALIBRATION_NAME "calibration"
 #define SKN_LABELS_NAME "labels"
 #define SKN_TOKENIZER_NAME "tokenizer"
 #define SKN_VOCABULARY_NAME "vocabulary"

@@ -5,9 +5,11 @@
  *     RUN/vocabulary   of a model of texts (formats/dataset/vocabulary.h)
  *     RUN/labels       the names of the labels, one a line: those of texts, or
  *                      a copy of the file `data.labels`, packed or not
+ *     RUN/calibration  what makes its scores probabilities
+ *                      (topology/predict/calibrate.h)
  *
  * So a run folder is all that a program needs to use a model, and to print
- * names. The first two have a hash of their own.
+ * names. All but the labels have a hash of their own.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMATS_CHECKPOINT_RUN_FORM_H
 #define FORMATS_CHECKPOINT_RUN_FORM_H
@@ -16,9 +18,9 @@
 
 #define SKN_RUN_FORM_PATH_BYTES (SKN_TEXT_MAX + 16)
 
-/* Writes the file form `name`, one of SKN_TOKENIZER_NAME, SKN_VOCABULARY_NAME
- * and SKN_LABELS_NAME, into the run folder, in the place of one that is there.
- * Readers see the old file or the new one. SKN_STORAGE. */
+/* Writes the file form `name`, such as SKN_VOCABULARY_NAME, into the run
+ * folder, in the place of one that is there. Readers see the old file or the
+ * new one. SKN_STORAGE. */
 skn_status_t skn_run_form_keep(const skn_run_folder_t *run, const char *name,
                                const char *form, size_t form_bytes,
                                skn_error_t *error);

@@ -56,10 +56,12 @@ typedef struct skn_evaluation {
     /* Likely mistakes in the data, and what was left out: each a sentence with
      * a hint, or "". */
     skn_error_t warnings[SKN_EVALUATION_WARNINGS_MAX];
-    /* The expected calibration error of each point's best label, in 15 bins of
-     * equal width (Guo et al. 2017, equation 3). 0: labels with a probability
-     * of .7 are right 7 times of 10. */
-    double calibration_error;
+    /* The expected calibration error of each point's best label, and of its
+     * first five, in 15 bins of equal width (Guo et al. 2017, equation 3). 0:
+     * labels with a probability of .7 are right 7 times of 10. Where the model
+     * was calibrated on points of this test, each half of them is judged by
+     * what is fitted to the other half. */
+    double calibration_error, calibration_error_5;
 } skn_evaluation_t;
 
 /* Ranks the labels for each point of the test file, through the index if the

@@ -40,6 +40,11 @@ typedef struct skn_joined {
     /* The size of the ranker, and what fitting it has cost. */
     uint64_t ranker_nodes, ranker_weights, ranker_bytes;
     double ranker_seconds, ranker_cpu_seconds;
+    /* Points of the first network's test set that the scores were calibrated
+     * on, and the expected calibration error of the best labels before and
+     * after. 0 points: there is no test set, or it is not at hand. */
+    uint64_t calibration_points;
+    double calibration_error_before, calibration_error;
 } skn_joined_t;
 
 /* Joins the `count` models `paths`, each of which may be anything that

@@ -59,8 +59,8 @@ typedef struct skn_predictor_info_s {
     uint32_t feature_count, label_count;
     uint32_t layer_count;
     uint64_t parameter_count;
-    bool softmax;    /* scores sum to 1 over all labels; else each is a
-                      * probability by itself (one-vs-all) */
+    bool softmax;    /* scores that are not calibrated sum to 1 over all labels;
+                      * else each is a probability by itself (one-vs-all) */
     bool normalizes; /* the values of a point are scaled to length 1 */
     /* Lists and probes of the index; 0: there is none, and results are
      * exact. */
@@ -72,6 +72,11 @@ typedef struct skn_predictor_info_s {
     uint64_t ranker_weights;
     size_t label_name_count; /* names that the model has; 0: none */
     bool texts; /* it was trained on rows of texts, and knows their words */
+    /* Scores were fitted to points that were held back, so that of the answers
+     * with a score of .7 seven in ten are right: each is a probability by
+     * itself, whatever `softmax` is. False: there were no such points, or the
+     * model is older. */
+    bool calibrated;
 } skn_predictor_info_t;
 
 /* Describes the model; NULL for a NULL. Any number of threads. */

@@ -38,7 +38,7 @@ check_match "eval --json, too" \
     '"index_lists":12,"index_probes":3,"seconds":[0-9.]+}$' out
 "$skein" eval run --json >out
 check_match "without --index eval prints nothing about one" \
-    '"ndcg5":[0-9.]+,"calibration_error":[0-9.]+,"seconds":[0-9.]+}$' out
+    '"calibration_error_5":[0-9.]+,"seconds":[0-9.]+}$' out
 
 says() { # SENTENCE WANTED COMMAND...: exit code 64 and this line
     local sentence=$1 wanted=$2 code=0

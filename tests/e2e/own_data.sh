@@ -102,6 +102,41 @@ check_match "eval has the rows that were held back" \
 check_match "and takes a file of another format" 'rows.ft: 1200 points' \
     <("$skein" eval run.csv -o data.test=rows.ft)
 
+# --- probabilities ------------------------------------------------------------
+
+check_match "a run is calibrated on its test" \
+    '^calibrated on 1[0-9]{2} test points: .* 0[.][0-9]{3}, before' run.csv.txt
+"$skein" predict run.csv rows.csv --threshold 0.5 >some.txt
+check_equal "a threshold leaves a line for each row" "$(wc -l <some.txt)" 1200
+check "of the labels that are named with .5, most are right" python3 - <<'END'
+import csv
+rows = [set(row["tags"].split(";")) for row in csv.DictReader(open("rows.csv"))]
+right = count = 0
+for tags, line in zip(rows, open("some.txt")):
+    for answer in filter(None, line.rstrip("\n").split("\t")):
+        label, probability = answer.rsplit(":", 1)
+        assert float(probability) >= 0.5, answer
+        right += label in tags
+        count += 1
+assert count > 1000 and right > 0.7 * count, (count, right)
+END
+check_equal "with one that nothing reaches lines are empty" \
+    "$("$skein" predict run.csv rows.csv --threshold 1 | sort -u)" ""
+check_equal "all labels that reach it are named" \
+    "$("$skein" predict run.csv --text goal --threshold 1e-9 | tr '\t' '\n' |
+        wc -l)" 5
+check "a run without a test trains" train rows.csv untested -o data.test='""'
+check_match "and is not calibrated, which --threshold says" \
+    'is not calibrated: --threshold goes by its scores' \
+    <("$skein" predict untested --text goal --threshold 0.1 2>&1)
+mv run.csv/calibration kept.calibration
+check_match "nor is one whose curves are gone, as eval says" 'not calibrated' \
+    <("$skein" eval run.csv)
+check_match "the run that is resumed has them again" '^calibrated on' \
+    <("$skein" train "$config" -o data.train=rows.csv "${columns[@]}" \
+        "${same[@]}" -o checkpoint.path=run.csv --resume)
+check "they are the same" cmp run.csv/calibration kept.calibration
+
 # --- two commands -------------------------------------------------------------
 
 check "a data file in place of a model file trains" "$skein" train rows.csv \
@@ -139,6 +174,7 @@ check "two nodes train" "$skein" up "$config" --local-nodes 2 \
     "${columns[@]}" "${same[@]}"
 "$skein" inspect two >two.txt
 check_equal "to the same weights" "$(weights two)" "$(weights run.csv)"
+check "and the same calibration" cmp two/calibration run.csv/calibration
 check_match "and the same answers" '^sport:' \
     <(ask two --text "a BALL over the net, goal")
 

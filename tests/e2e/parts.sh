@@ -75,7 +75,10 @@ check_match "  and prints which node has which part" \
     '^holds +batch-[0-9]*-g000001  latest  n0 3 of 4 files, n1 3, n2 2$' .check
 check "join makes one folder of it" "$skein" join three --into joined
 check_equal "  that predicts the same" \
-    "$("$skein" predict joined test.txt -k 3)" "$(cat answers)"
+    "$("$skein" predict joined test.txt -k 3 | sed 's/:[^ ]*//g')" \
+    "$(sed 's/:[^ ]*//g' answers)"
+check_match "  calibrated now" '"calibrated":true' \
+    <("$skein" eval joined --json)
 check_code 64 "but three parts are not three networks" \
     "$skein" join three/n0 three/n1 three/n2 --into thrice
 check_match "  with a message" 'three/n0 and three/n1 are the same network' \

@@ -62,6 +62,8 @@ check_equal "the first of many are those of few" \
 check_equal "the first of more are those of many" \
     "$(cut -d' ' -f1-30 more | md5sum)" \
     "$(md5sum <many)"
+rm run/calibration
+"$skein" predict run test.txt -k 100 >more
 check "probabilities fall, and are at most 1 together" awk '
     { sum = 0; last = 2
       for (k = 1; k <= NF; k++) {

@@ -280,7 +280,8 @@ def events(text):
 
 
 def check_predictions(report, name, network, folder, test):
-    """Every point, every label: order and probability."""
+    """Every point, every label: order and probability, as the loss has it."""
+    (pathlib.Path(folder) / name / "calibration").unlink(missing_ok=True)
     lines = "".join(" " + " ".join(f"{k}:{x}" for k, x in features) + "\n"
                     for _, features in test)
     told = events(skein(folder, "predict", name, "-", "-k", "20", "--json",
@@ -318,7 +319,7 @@ def check_forms_of_output(report, name, network, folder, test):
                  f"{as_text} {as_json}")
     limit = as_json["scores"][3]
     fewer = events(skein(folder, *asked, "--json", "--threshold",
-                         str(limit * 1.0001), text=line))[0]
+                         str(limit * 1.0001), text=line))[-1]
     report.check(f"{name}: a threshold leaves out the less probable",
                  fewer["labels"] == [label for label, score in
                                      zip(as_json["labels"], as_json["scores"])

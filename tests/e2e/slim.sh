@@ -43,6 +43,11 @@ for run in run plain; do
         bash -c "\"$skein\" predict $run.model rows.csv -k 3 >got.txt"
     check "with the same bits" cmp want.txt got.txt
 done
+check_match "which are calibrated" '"calibrated":true' \
+    <("$skein" eval run.model --json)
+check_equal "a threshold chooses the same labels" \
+    "$("$skein" predict run.model rows.csv --threshold 0.3 | md5sum)" \
+    "$("$skein" predict run rows.csv --threshold 0.3 | md5sum)"
 check "eval takes it" bash -c "\"$skein\" eval run >want.txt"
 check "and of the file, too" bash -c "\"$skein\" eval run.model >got.txt"
 check_equal "with the same scores" "$(grep 'P@1' got.txt)" \

@@ -13,6 +13,7 @@
 #include "actors/course/ranking_metrics.h"
 #include "actors/protocol/data.h"
 #include "topology/config/document.h"
+#include "topology/predict/calibrate.h"
 #include "topology/predict/point_rows.h"
 #include "topology/predict/predictor_internal.h"
 #include "transport/socket/clock.h"
@@ -65,34 +66,47 @@ typedef struct answer_rows {
 
 /* --- calibration ---------------------------------------------------------- */
 
-#define CALIBRATION_BINS 15u
+/* Outcomes of so many points tell the calibration error of more. */
+#define OUTCOME_POINTS_MAX 100000u
 
-/* Points by the probability of their best label. */
-typedef struct calibration {
-    double probability[CALIBRATION_BINS], hits[CALIBRATION_BINS]; /* sums */
-    uint64_t points;
-} calibration_t;
+_Static_assert(SKN_CALIBRATION_ANSWERS == SKN_RANKING_CUT,
+               "the answers that are ranked are measured");
 
-static void
-add_calibration(calibration_t *calibration, const skn_dataset_point_t *point,
-                uint32_t label, float score)
+/* The points whose outcomes are kept: every `every`th. */
+typedef struct kept_outcomes {
+    skn_outcome_t *at;
+    size_t count;
+    uint64_t every;
+} kept_outcomes_t;
+
+static skn_status_t
+outcomes_init(kept_outcomes_t *kept, uint64_t points, skn_error_t *error)
 {
-    double probability = isfinite(score) ? (double)score : 0;
-    uint32_t bin = (uint32_t)(probability * CALIBRATION_BINS);
-    if (bin >= CALIBRATION_BINS)
-        bin = CALIBRATION_BINS - 1;
-    calibration->probability[bin] += probability;
-    calibration->hits[bin] += skn_dataset_point_has(point, label);
-    calibration->points++;
+    kept->every = points / OUTCOME_POINTS_MAX + 1;
+    kept->at = calloc((points / kept->every + 1) * SKN_CALIBRATION_ANSWERS,
+                      sizeof(*kept->at));
+    return kept->at ? SKN_OK
+                    : skn_fail(error, SKN_NO_MEMORY,
+                               "no memory for the outcomes of a test");
 }
 
-static double
-calibration_error(const calibration_t *calibration)
+/* `is_own`: the model was calibrated on these points, so that each half of them
+ * is judged by what is fitted to the other half. */
+static skn_status_t
+measure_calibration(const skn_predictor_t *predictor,
+                    const kept_outcomes_t *kept, bool is_own,
+                    skn_evaluation_t *evaluation, skn_error_t *error)
 {
-    double sum = 0;
-    for (uint32_t k = 0; k < CALIBRATION_BINS; k++)
-        sum += fabs(calibration->probability[k] - calibration->hits[k]);
-    return calibration->points ? sum / (double)calibration->points : 0;
+    skn_calibration_error_t found;
+    skn_status_t status = SKN_OK;
+    if (is_own && predictor->info.calibrated)
+        status = skn_calibration_cross(&found, kept->at, kept->count, error);
+    else
+        found = skn_calibration_measure(&predictor->calibration, kept->at,
+                                        kept->count, SKN_EITHER_PARITY);
+    evaluation->calibration_error = found.first;
+    evaluation->calibration_error_5 = found.all;
+    return status;
 }
 
 /* --- the pass ------------------------------------------------------------- */
@@ -125,9 +139,8 @@ add_point(skn_ranking_sums_t *sums, const float *inverse,
 static skn_status_t
 pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
      const float *inverse, answer_rows_t *rows, skn_ranking_sums_t *sums,
-     skn_evaluation_t *evaluation, skn_error_t *error)
+     kept_outcomes_t *kept, skn_evaluation_t *evaluation, skn_error_t *error)
 {
-    calibration_t calibration = { 0 };
     uint64_t total = skn_dataset_info(dataset)->point_count;
     skn_status_t status = SKN_OK;
     for (uint64_t first = 0; first < total && status == SKN_OK;
@@ -147,13 +160,14 @@ pass(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         for (size_t i = 0; i < count && status == SKN_OK; i++) {
             skn_dataset_point_t point = skn_dataset_point(dataset, first + i);
             add_point(sums, inverse, rows, i, &point);
-            add_calibration(&calibration, &point,
-                            rows->label[i * SKN_RANKING_CUT],
-                            rows->score[i * SKN_RANKING_CUT]);
+            if ((first + i) % kept->every == 0)
+                kept->count += skn_outcomes_add(
+                    kept->at + kept->count, &point, (first + i) / kept->every,
+                    rows->label + i * SKN_RANKING_CUT,
+                    rows->score + i * SKN_RANKING_CUT);
             note_overflow(rows, i, evaluation);
         }
     }
-    evaluation->calibration_error = calibration_error(&calibration);
     return status;
 }
 
@@ -212,6 +226,7 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
              skn_error_t *error)
 {
     skn_ranking_sums_t sums = { 0 };
+    kept_outcomes_t kept = { 0 };
     skn_dataset_t *dataset = NULL;
     skn_data_t data = skn_predictor_data(predictor);
     memset(evaluation, 0, sizeof(*evaluation));
@@ -234,19 +249,26 @@ skn_evaluate(const skn_predictor_t *predictor, const char *test,
     take_notes(dataset, evaluation);
     answer_rows_t *rows = calloc(1, sizeof(*rows));
     float *inverse = malloc(predictor->info.label_count * sizeof(*inverse));
-    if (rows && inverse) {
-        bool weighted = weigh_labels(predictor, train, inverse, evaluation);
+    if (rows && inverse)
         status =
-            pass(predictor, dataset, inverse, rows, &sums, evaluation, error);
+            outcomes_init(&kept, skn_dataset_info(dataset)->point_count, error);
+    else
+        status = skn_fail(error, SKN_NO_MEMORY, "no memory for an evaluation");
+    if (status == SKN_OK) {
+        bool weighted = weigh_labels(predictor, train, inverse, evaluation);
+        status = pass(predictor, dataset, inverse, rows, &sums, &kept,
+                      evaluation, error);
+        if (status == SKN_OK)
+            status =
+                measure_calibration(predictor, &kept, !test, evaluation, error);
         conclude(&sums, weighted, evaluation);
         warn_overflows(evaluation, weighted);
-    } else {
-        status = skn_fail(error, SKN_NO_MEMORY, "no memory for an evaluation");
     }
     if (rows)
         skn_point_rows_fini(&rows->points);
     free(rows);
     free(inverse);
+    free(kept.at);
     skn_dataset_close(&dataset);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "topology/run/model_run.h"
 #include "topology/run/resume.h"
+#include "topology/predict/calibrate.h"
 #include "topology/predict/points_clean.h"
 #include "topology/predict/predictor_internal.h"
 
@@ -149,6 +150,9 @@ load_run(skn_predictor_t *predictor, const char *path, skn_error_t *error)
     }
     if (status == SKN_OK)
         status = load_names(predictor, error);
+    if (status == SKN_OK)
+        status = skn_calibration_load(&predictor->trained,
+                                      &predictor->calibration, error);
     return status == SKN_OK ? load_vocabulary(predictor, error) : status;
 }
 
@@ -177,6 +181,7 @@ describe(skn_predictor_t *predictor)
         .ranker_weights = network->ranker.weight_count,
         .label_name_count = predictor->names ? predictor->names->count : 0,
         .texts = predictor->vocabulary != NULL,
+        .calibrated = predictor->calibration.points > 0,
     };
 }
 
@@ -321,6 +326,16 @@ blank(uint32_t *label, float *score, size_t count)
     }
 }
 
+static void
+calibrate(const skn_predictor_t *predictor, const uint32_t *label, float *score,
+          size_t count)
+{
+    size_t found = 0;
+    while (found < count && label[found] != UINT32_MAX)
+        found++;
+    skn_calibration_apply(&predictor->calibration, score, found);
+}
+
 /* Answers points [first, first + count), at most SKN_NETWORK_POINTS_MAX. */
 static skn_status_t
 best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
@@ -342,6 +357,7 @@ best_part(const skn_predictor_t *predictor, skn_points_clean_t *clean,
                            "point %zu: its logits are not finite", first + i);
             clean->refused_first = first + i;
         }
+        calibrate(predictor, label + i * k, score + i * k, k);
     }
     return status;
 }

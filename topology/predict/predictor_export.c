@@ -8,6 +8,7 @@
 #include "actors/predict/network_slim.h"
 #include "formats/dataset/names.h"
 #include "formats/text/abi.h"
+#include "topology/predict/calibrate.h"
 #include "topology/predict/predictor_internal.h"
 
 #define EXPORT_OPTIONS_MIN sizeof(skn_export_options_t)
@@ -19,6 +20,7 @@ typedef struct slimming {
     const char *layer[SKN_NETWORK_LAYERS_MAX];
     char *words, *names; /* file forms; NULL: none */
     size_t words_bytes, names_bytes;
+    skn_json_text_t calibration;
     uint32_t *order; /* features with a row, the most important first */
     uint32_t *kept;  /* [order_count] those that stay, ascending */
     uint32_t order_count;
@@ -67,8 +69,12 @@ make_forms(slimming_t *slimming, skn_error_t *error)
     if (has_names)
         slimming->names =
             skn_names_text(predictor->names, &slimming->names_bytes);
-    return (vocabulary && !slimming->words) || (has_names && !slimming->names)
-               ? skn_fail(error, SKN_NO_MEMORY, "no memory for names")
+    if ((vocabulary && !slimming->words) || (has_names && !slimming->names))
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for names");
+    return predictor->info.calibrated
+               ? skn_calibration_write(&predictor->calibration,
+                                       predictor->info.batch,
+                                       &slimming->calibration, error)
                : SKN_OK;
 }
 
@@ -113,6 +119,10 @@ attempt(slimming_t *slimming, skn_export_rows_t rows, uint32_t kept,
     if (status == SKN_OK)
         status = list_form(slimming, SKN_LABELS_NAME, slimming->names,
                            slimming->names_bytes, error);
+    if (status == SKN_OK)
+        status = list_form(slimming, SKN_CALIBRATION_NAME,
+                           slimming->calibration.bytes,
+                           slimming->calibration.count, error);
     slimming->made.rows = rows;
     slimming->made.kept_count = kept > 0        ? kept
                                 : network->kept ? network->kept_count
@@ -304,6 +314,7 @@ skn_predictor_export(const skn_predictor_t *predictor, const char *path,
     free(slimming->kept);
     free(slimming->words);
     free(slimming->names);
+    skn_json_text_fini(&slimming->calibration);
     free(slimming);
     return status;
 }

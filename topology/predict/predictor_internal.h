@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "actors/protocol/data.h"
+#include "actors/predict/calibration.h"
 #include "actors/predict/network.h"
 #include "formats/checkpoint/slim.h"
 #include "topology/predict/points_clean.h"
@@ -24,6 +25,7 @@ struct skn_predictor {
     skn_slim_t *slim;      /* NULL: it was read from a run */
     skn_trained_t trained; /* of a file: the model alone */
     skn_network_t network;
+    skn_calibration_t calibration; /* of its scores; { 0 }: none */
     skn_predictor_info_t info;
     skn_names_t *names;           /* of the labels; NULL: none */
     skn_vocabulary_t *vocabulary; /* of texts; NULL: features are numbered */

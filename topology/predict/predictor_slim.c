@@ -5,6 +5,7 @@
 
 #include "actors/predict/network_slim.h"
 #include "formats/dataset/names.h"
+#include "topology/predict/calibrate.h"
 #include "topology/predict/predictor_internal.h"
 #include "topology/run/model_run.h"
 
@@ -64,6 +65,18 @@ load_names(skn_predictor_t *predictor, skn_error_t *error)
     return predictor->names ? SKN_OK : error->status;
 }
 
+static skn_status_t
+load_calibration(skn_predictor_t *predictor, skn_error_t *error)
+{
+    const skn_slim_t *slim = predictor->slim;
+    size_t bytes;
+    const char *text = form(slim, SKN_CALIBRATION_NAME, &bytes);
+    return text ? skn_calibration_read(slim->path, text, bytes,
+                                       slim->facts.batch,
+                                       &predictor->calibration, error)
+                : SKN_OK;
+}
+
 skn_status_t
 skn_predictor_load_slim(skn_predictor_t *predictor, const char *path,
                         skn_error_t *error)
@@ -86,6 +99,8 @@ skn_predictor_load_slim(skn_predictor_t *predictor, const char *path,
         model->layers[model->layer_count - 1].loss != SKN_LOSS_ONE_VS_ALL;
     status = skn_network_map(&predictor->network, predictor->slim, names,
                              (uint32_t)model->layer_count, error);
+    if (status == SKN_OK)
+        status = load_calibration(predictor, error);
     if (status == SKN_OK)
         status = load_words(predictor, error);
     return status == SKN_OK ? load_names(predictor, error) : status;

@@ -19,6 +19,7 @@
 #include "topology/predict/rank.h"
 #include "topology/run/run_config.h"
 #include "topology/run/trained.h"
+#include "topology/training/calibrating.h"
 #include "topology/training/network_run.h"
 #include "topology/training/networks.h"
 #include "topology/training/training_events.h"
@@ -318,6 +319,8 @@ skn_ensemble_score(skn_training_t *training, skn_error_t *error)
     bool has_test = status == SKN_OK && (trained.model->data.test[0] ||
                                          trained.model->data.held_back > 0);
     skn_trained_close(&trained);
+    if (has_test)
+        skn_training_calibrate(training, path);
     skn_predictor_t *predictor =
         has_test ? skn_predictor_open(path, error) : NULL;
     if (has_test)

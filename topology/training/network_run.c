@@ -14,6 +14,7 @@
 #include "formats/checkpoint/salvage.h"
 #include "skein/event.h"
 #include "topology/run/shortfall.h"
+#include "topology/training/calibrating.h"
 #include "topology/training/load_report.h"
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
@@ -184,7 +185,9 @@ typedef struct following {
     skn_topology_t *topology;
     uint32_t saves; /* requests that were passed on */
     bool stopped, broken;
-    bool is_done; /* one of the events was `done` */
+    bool is_done;    /* one of the events was `done` */
+    bool holds_done; /* what comes after it is left to the training */
+    skn_calibration_t calibration; /* of predictions; { 0 }: none */
     skn_load_report_t load;
     char line[SKN_EVENT_BYTES_MAX];
 } following_t;
@@ -279,16 +282,39 @@ has_room(skn_training_t *training)
            skn_line_queue_count(&training->task.queue) < SKN_EVENTS_MAX;
 }
 
-/* Notes what the training has to know of an event. */
+/* Passes a prediction on with the probabilities that one process gives. */
 static void
-note_event(following_t *following)
+pass_prediction(following_t *following)
+{
+    char *event =
+        skn_calibration_event(&following->calibration, following->line);
+    skn_line_queue_put(&following->training->task.queue,
+                       event ? event : following->line);
+    free(event);
+}
+
+/* Notes what the training has to know of an event, and passes it on. */
+static void
+take_event(following_t *following)
 {
     double answers = 0;
-    if (skn_event_is(following->line, "done"))
+    skn_training_t *training = following->training;
+    if (skn_event_is(following->line, "done")) {
         following->is_done = true;
-    else if (skn_event_is(following->line, "checkpoint") &&
-             skn_event_number(following->line, "answers", &answers))
-        following->training->saves_answered += (uint32_t)answers;
+        if (following->holds_done)
+            training->done = strdup(following->line);
+        if (training->done)
+            return;
+    } else if (skn_event_is(following->line, "checkpoint") &&
+               skn_event_number(following->line, "answers", &answers)) {
+        training->saves_answered += (uint32_t)answers;
+    }
+    if (following->calibration.points > 0 &&
+        skn_event_is(following->line, "prediction")) {
+        pass_prediction(following);
+        return;
+    }
+    skn_line_queue_put(&training->task.queue, following->line);
 }
 
 /* Passes all events on until the last actor has left. */
@@ -306,8 +332,7 @@ follow(following_t *following)
                                             sizeof(following->line), NULL)
                        : SKN_BUSY;
         if (status == SKN_OK) {
-            note_event(following);
-            skn_line_queue_put(&training->task.queue, following->line);
+            take_event(following);
         } else if (status == SKN_BUSY) {
             struct pollfd polled[2] = {
                 { training->task.orders, POLLIN, 0 },
@@ -389,6 +414,19 @@ run_topology(following_t *following, skn_network_run_t *network,
     return status;
 }
 
+/* Whether the network is the model that the training calibrates next. Of nodes
+ * that stay to the end, the first one does it. */
+static bool
+holds_done(const skn_training_t *training, const skn_network_run_t *network)
+{
+    const skn_training_options_t *how = &training->options;
+    const skn_model_t *model = network->run.model;
+    return network == &training->whole && network->run.node == 0 &&
+           !how->elastic && !how->predict && !network->run.resume.joined &&
+           !skn_model_is_decoder(model) &&
+           (model->data.test[0] || model->data.held_back > 0);
+}
+
 skn_status_t
 skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
                       skn_error_t *error)
@@ -402,7 +440,9 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
                 training, "this run has finished: there is nothing to train",
                 "to train another model, or longer, start a new run with "
                 "another checkpoint.path");
-        if (!resume->joined || training->options.node)
+        if (holds_done(training, network) && resume->done.bytes)
+            training->done = strdup(resume->done.bytes);
+        if (!training->done && (!resume->joined || training->options.node))
             skn_training_send(training, &resume->done);
         network->is_done = true;
         return SKN_OK;
@@ -413,6 +453,9 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
     following->training = training;
     following->topology = network->run.topology;
     following->saves = training->saves_answered;
+    following->holds_done = holds_done(training, network);
+    if (training->options.predict && network->run.node == 0)
+        following->calibration = skn_training_calibration(network);
     skn_load_report_init(&following->load, training->options.elastic);
     announce(training, network, resumes);
     skn_status_t status = run_topology(following, network, error);

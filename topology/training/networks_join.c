@@ -6,12 +6,15 @@
 #include "formats/text/abi.h"
 #include "skein/join.h"
 #include "skein/limits.h"
+#include "topology/predict/calibrate.h"
 #include "topology/predict/join.h"
 #include "topology/predict/rank.h"
 #include "topology/training/networks.h"
 
 #define JOIN_OPTIONS_MIN sizeof(skn_join_options_t)
-#define JOINED_BYTES_MIN sizeof(skn_joined_t)
+/* The struct of the first version ends with this member. */
+#define JOINED_BYTES_MIN                                                       \
+    (offsetof(skn_joined_t, ranker_cpu_seconds) + sizeof(double))
 
 static skn_status_t
 check_call(const char *into, const char *const *paths, size_t count,
@@ -107,6 +110,13 @@ skn_networks_join(const char *into, const char *const *paths, size_t count,
     skn_ranker_fini(&ranker);
     if (status != SKN_OK)
         return status;
+    skn_calibrated_t calibrated;
+    skn_error_t why = { 0 }; /* the joined model is whole without */
+    if (skn_calibrate(into, into, &calibrated, &why) == SKN_OK) {
+        made.calibration_points = calibrated.calibration.points;
+        made.calibration_error_before = calibrated.error_before;
+        made.calibration_error = calibrated.error;
+    }
     uint32_t bytes = joined->struct_bytes;
     made.struct_bytes = bytes;
     made.ranker_nodes = ranked.nodes;

@@ -13,6 +13,7 @@
 
 #include "actors/machine/usage.h"
 #include "formats/text/abi.h"
+#include "topology/training/calibrating.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
 #include "topology/training/networks.h"
@@ -166,6 +167,7 @@ skn_training_destroy(skn_training_t **training)
     free(old->idle_texts[0]);
     free(old->idle_texts[1]);
     free(old->report);
+    free(old->done);
     free(old);
     errno = saved;
 }
@@ -204,6 +206,11 @@ train_single(skn_training_t *training, skn_error_t *error)
 {
     skn_network_run_t *whole = &training->whole;
     skn_status_t status = skn_network_run_train(training, whole, error);
+    if (training->done) {
+        if (status == SKN_OK)
+            skn_training_calibrate(training, whole->path);
+        skn_line_queue_put(&training->task.queue, training->done);
+    }
     if (status != SKN_OK || training->options.node)
         return status;
     if (whole->is_resume && skn_networks_begun(whole->path, 0))

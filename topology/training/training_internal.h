@@ -53,8 +53,9 @@ struct skn_training {
 
     /* The host's until the start, then the thread's. */
     skn_network_run_t whole;
-    bool is_ensemble;        /* networks are trained in folders of `whole` */
-    bool was_stopped;        /* it was asked to stop, and is not done */
+    bool is_ensemble; /* networks are trained in folders of `whole` */
+    bool was_stopped; /* it was asked to stop, and is not done */
+    char *done; /* the event `done`, until the model is calibrated; or NULL */
     uint32_t saves_answered; /* requests that a checkpoint has answered: the
                               * next network gets the others */
     uint64_t cpu_begin_ns; /* CPU time of the process when this training, or its

@@ -71,7 +71,7 @@ class PredictorInfo(Structure):
                 ("softmax", c_bool), ("normalizes", c_bool),
                 ("index_lists", c_uint32), ("index_probes", c_uint32),
                 ("ranker_weights", c_uint64), ("label_name_count", c_size_t),
-                ("texts", c_bool)]
+                ("texts", c_bool), ("calibrated", c_bool)]
 
 
 class Slot(Structure):

@@ -20,6 +20,7 @@ from ._library import (NO_LABEL, Error, Exported, ExportOptions, Points,
 
 # The most labels that can be requested for a row (skein/predictor.h).
 LABELS_MAX = 128
+LABELS_DEFAULT = 5
 
 # How an exported file has its rows, in the order of skn_export_rows_t.
 _ROWS = ("f32", "bf16", "int8")
@@ -36,11 +37,12 @@ class Info(NamedTuple):
     label_count: int
     layer_count: int
     parameter_count: int
-    softmax: bool         # the scores of all labels sum to 1
+    softmax: bool         # scores that are not calibrated sum to 1
     normalizes: bool      # the values of a point are scaled to length 1
     ranker_weights: int   # 0: there is no ranker
     label_name_count: int  # 0: labels have no names
     texts: bool           # it was trained on rows of texts
+    calibrated: bool      # a score is the probability that the label is right
 
 
 class Model:
@@ -103,10 +105,12 @@ class Model:
 
     # --- predictions ------------------------------------------------------
 
-    def predict(self, rows: Any, k: int = 5, threshold: float = 0.0
+    def predict(self, rows: Any, k: Optional[int] = None,
+                threshold: float = 0.0
                 ) -> List[List[Tuple[Union[str, int], float]]]:
         """The best labels of each row, best first: lists of (name or number,
-        probability), at most `k`, none below `threshold`.
+        probability), at most `k`, none below `threshold`. k None: 5, or with a
+        threshold all labels that reach it, at most 128.
 
         rows: a list of str, if the model was trained on texts; a matrix of
         scipy.sparse or an array [points, features]; or a list of {feature:
@@ -114,6 +118,8 @@ class Model:
         Raises Error for values that are not finite, and TypeError for rows of
         other kinds.
         """
+        if k is None:
+            k = LABELS_MAX if threshold > 0 else LABELS_DEFAULT
         labels, scores = self.predict_arrays(rows, k)
         with self._predictor() as predictor:
             names = {number: _name(predictor, number)
@@ -122,7 +128,7 @@ class Model:
                  if label >= 0 and score >= threshold]
                 for answer in zip(labels.tolist(), scores.tolist())]
 
-    def predict_arrays(self, rows: Any, k: int = 5
+    def predict_arrays(self, rows: Any, k: int = LABELS_DEFAULT
                        ) -> Tuple[numpy.ndarray, numpy.ndarray]:
         """As `predict`, as two new arrays: labels [rows, k], int64, and scores
         [rows, k], float32. If the model has fewer than k labels, the rest are

@@ -42,8 +42,9 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
 
     epochs: passes over the points; None: Skein decides.
     threshold: the probability from which on a label belongs to a point, where
-        points may have several. None: .5 if the probabilities of labels are
-        independent (loss one_vs_all), otherwise .5 divided by the mean number
+        points may have several. None: .5 if the model is calibrated, which
+        needs a test set (data__test=0.1), or the probabilities of labels are
+        independent (loss one_vs_all); otherwise .5 divided by the mean number
         of labels of a training point, since they sum to 1.
     progress: as of skein.train; None: a line for each epoch on a terminal.
     keys: keys of the model file, as of skein.train: train__seed=7. In a
@@ -110,7 +111,8 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
             else range(count))
         labels = sum(map(len, target.rows)) / max(
             1, sum(map(bool, target.rows)))
-        share = .5 / labels if self.model_.info.softmax else .5
+        info = self.model_.info
+        share = .5 / labels if info.softmax and not info.calibrated else .5
         self.threshold_ = share if self.threshold is None else self.threshold
         return self
 

@@ -4,8 +4,9 @@
  *
  * Covers topology/training/ensemble.c, topology/training/network_run.c,
  * topology/training/training_events.c, topology/training/training_state.c,
- * topology/training/networks.c, topology/training/chosen.c and
- * topology/training/load_report.c.  SPDX-License-Identifier: Apache-2.0 */
+ * topology/training/networks.c, topology/training/chosen.c,
+ * topology/training/calibrating.c and topology/training/load_report.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <string.h>

@@ -66,7 +66,6 @@ typedef struct skn_feature_row {
     float *value;
     size_t count, room;
     skn_words_t words; /* scratch */
-    char *term;
 } skn_feature_row_t;
 void skn_feature_row_fini(skn_feature_row_t *row);
 

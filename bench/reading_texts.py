@@ -139,6 +139,13 @@ def cases(own, paths, folder):
                 lambda command=command: spent(command + [table]))
 
 
+def measured(name, path, case):
+    found = case()
+    print("%s, %s: %.2f s, %.0f MB" % (name, os.path.basename(path), *found),
+          file=sys.stderr, flush=True)
+    return found
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", maxsplit=1)[0])
@@ -155,7 +162,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(dir=own.folder) as folder:
         todo = list(cases(own, write(folder, own.copies), folder))
-        found = [[case() for _, _, case in todo] for _ in range(own.repeats)]
+        found = [[measured(*case) for case in todo]
+                 for _ in range(own.repeats)]
         print("| reader | file | MB | CPU s (least - most) | MB a CPU s | peak "
               "MB |\n" + "|---" * 6 + "|")
         for k, (name, path, _) in enumerate(todo):

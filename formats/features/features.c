@@ -187,6 +187,17 @@ skn_feature_counts_add(skn_feature_counts_t *counts, const skn_span_t *text,
                : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
 }
 
+skn_status_t
+skn_feature_counts_merge(skn_feature_counts_t *counts,
+                         skn_feature_counts_t *part, skn_error_t *error)
+{
+    counts->rows += part->rows;
+    part->rows = 0;
+    return skn_tally_merge(counts->tally, part->tally)
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
+}
+
 skn_featurizer_t *
 skn_feature_counts_take(const skn_feature_counts_t *counts, skn_error_t *error)
 {

@@ -26,6 +26,15 @@ skn_strings_fini(skn_strings_t *strings)
     *strings = (skn_strings_t){ 0 };
 }
 
+void
+skn_strings_clear(skn_strings_t *strings)
+{
+    strings->count = 0;
+    if (strings->table)
+        memset(strings->table, 0,
+               (strings->table_mask + 1) * sizeof(*strings->table));
+}
+
 const char *
 skn_strings_at(const skn_strings_t *strings, uint32_t number, size_t *bytes)
 {

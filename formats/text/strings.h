@@ -25,6 +25,8 @@ typedef struct skn_strings {
 } skn_strings_t;
 
 void skn_strings_fini(skn_strings_t *strings);
+/* Forgets all strings, and keeps the memory for others. */
+void skn_strings_clear(skn_strings_t *strings);
 
 /* The number of a string, SKN_STRINGS_NONE if it is not there. */
 uint32_t skn_strings_find(const skn_strings_t *strings, const char *at,

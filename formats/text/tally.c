@@ -74,7 +74,7 @@ forget(skn_tally_t *tally)
 
 /* Adds a string that is not there. False: no memory. */
 static bool
-add(skn_tally_t *tally, const char *text, size_t bytes, uint64_t group)
+add(skn_tally_t *tally, skn_span_t string, meetings_t meetings)
 {
     void *met = tally->met;
     if (tally->strings.count == tally->room && !forget(tally))
@@ -86,20 +86,22 @@ add(skn_tally_t *tally, const char *text, size_t bytes, uint64_t group)
         return false;
     /* A string that is met again after it was forgotten may have been met as
      * often as those that were forgotten with it, and is not favoured. */
-    tally->met[tally->strings.count] = (meetings_t){ 1, group };
-    return skn_strings_add(&tally->strings, text, bytes) != SKN_STRINGS_NONE;
+    tally->met[tally->strings.count] = meetings;
+    return skn_strings_add(&tally->strings, string.at, string.bytes) !=
+           SKN_STRINGS_NONE;
 }
 
 /* Counts a string, which has this number or none. */
 static bool
-count_one(skn_tally_t *tally, skn_span_t string, uint32_t number,
-          uint64_t group)
+meet(skn_tally_t *tally, skn_span_t string, uint32_t number,
+     meetings_t meetings)
 {
     if (number == SKN_STRINGS_NONE)
-        return add(tally, string.at, string.bytes, group);
+        return add(tally, string, meetings);
     meetings_t *met = &tally->met[number];
-    met->count += group == 0 || met->group != group;
-    met->group = group;
+    if (meetings.group == 0 || met->group != meetings.group)
+        met->count += meetings.count;
+    met->group = meetings.group;
     return true;
 }
 
@@ -107,30 +109,62 @@ bool
 skn_tally_add(skn_tally_t *tally, const char *text, size_t bytes,
               uint64_t group)
 {
-    return count_one(tally, (skn_span_t){ text, bytes },
-                     skn_strings_find(&tally->strings, text, bytes), group);
+    return meet(tally, (skn_span_t){ text, bytes },
+                skn_strings_find(&tally->strings, text, bytes),
+                (meetings_t){ 1, group });
 }
 
-bool
-skn_tally_add_all(skn_tally_t *tally, const skn_span_t *string, size_t count,
-                  uint64_t group)
+/* Counts `count` strings, which wait for memory together. */
+static bool
+meet_all(skn_tally_t *tally, const skn_span_t *string,
+         const meetings_t *meetings, size_t count)
 {
     uint32_t number[SKN_TALLY_TOGETHER];
     const uint64_t floor = tally->floor;
-    assert(count <= SKN_TALLY_TOGETHER);
     skn_strings_find_all(&tally->strings, string, count, number);
     for (size_t k = 0; k < count; k++)
         if (number[k] != SKN_STRINGS_NONE)
             __builtin_prefetch(&tally->met[number[k]], 1);
     for (size_t k = 0; k < count; k++) {
         /* A new string may stand twice, and forgetting changes the numbers. */
-        bool is_certain =
-            number[k] != SKN_STRINGS_NONE && tally->floor == floor;
-        if (is_certain
-                ? !count_one(tally, string[k], number[k], group)
-                : !skn_tally_add(tally, string[k].at, string[k].bytes, group))
+        if (number[k] == SKN_STRINGS_NONE || tally->floor != floor)
+            number[k] = skn_strings_find(&tally->strings, string[k].at,
+                                         string[k].bytes);
+        if (!meet(tally, string[k], number[k], meetings[k]))
             return false;
     }
+    return true;
+}
+
+bool
+skn_tally_add_all(skn_tally_t *tally, const skn_span_t *string, size_t count,
+                  uint64_t group)
+{
+    meetings_t meetings[SKN_TALLY_TOGETHER];
+    assert(count <= SKN_TALLY_TOGETHER);
+    for (size_t k = 0; k < count; k++)
+        meetings[k] = (meetings_t){ 1, group };
+    return meet_all(tally, string, meetings, count);
+}
+
+bool
+skn_tally_merge(skn_tally_t *tally, skn_tally_t *part)
+{
+    const skn_strings_t *strings = &part->strings;
+    for (uint32_t first = 0, count; first < strings->count; first += count) {
+        skn_span_t string[SKN_TALLY_TOGETHER];
+        meetings_t meetings[SKN_TALLY_TOGETHER];
+        count = strings->count - first < SKN_TALLY_TOGETHER
+                    ? strings->count - first
+                    : SKN_TALLY_TOGETHER;
+        for (uint32_t k = 0; k < count; k++) {
+            string[k].at = skn_strings_at(strings, first + k, &string[k].bytes);
+            meetings[k] = (meetings_t){ part->met[first + k].count, 0 };
+        }
+        if (!meet_all(tally, string, meetings, count))
+            return false;
+    }
+    skn_strings_clear(&part->strings);
     return true;
 }
 

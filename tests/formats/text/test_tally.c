@@ -115,3 +115,27 @@ Test(tally, counts_together_as_one_by_one)
     skn_tally_destroy(&one);
     skn_tally_destroy(&other);
 }
+
+/* Also where the rare are forgotten while parts are added. */
+Test(tally, adds_parts_and_empties_them)
+{
+    skn_tally_t *whole = skn_tally_new(100), *part = skn_tally_new(SIZE_MAX);
+    char text[16];
+    add(whole, "b", 0);
+    for (const char *at = "abcab"; *at; at++)
+        cr_assert(skn_tally_add(part, at, 1, 0));
+    cr_assert(skn_tally_merge(whole, part));
+    expect_taken(whole, 1, 100, "b:3 a:2 c:1 ");
+    expect_taken(part, 1, 100, "");
+    for (int turn = 0; turn < 20; turn++) {
+        for (int k = 0; k < 70; k++) {
+            (void)snprintf(text, sizeof(text), "r%d", 70 * turn + k);
+            add(part, text, 1);
+            add(part, "b", 1 + (uint64_t)k);
+        }
+        cr_assert(skn_tally_merge(whole, part));
+    }
+    expect_taken(whole, 2, 1, "b:1403 ");
+    skn_tally_destroy(&whole);
+    skn_tally_destroy(&part);
+}

@@ -65,6 +65,7 @@ open_file(const skn_data_t *data, const char *path, const char *which,
                              ? SKN_NORMALIZE_NONE
                              : SKN_NORMALIZE_L2;
     options->memory_bytes = data->memory_bytes;
+    options->threads = data->threads;
     options->feature_count = data->features;
     options->label_count = data->labels;
     options->expected_by = "the model";

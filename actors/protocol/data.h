@@ -19,6 +19,7 @@ typedef struct skn_data {
     const char *normalize;     /* "l2" or "none" */
     const char *cache;         /* "auto", "none", or the stem of the copies */
     uint64_t memory_bytes;     /* buffers while the copy is made; 0: default */
+    uint32_t threads;          /* that make points of rows of texts; 0: 1 */
     uint32_t features, labels; /* sizes of the model; 0: those of the file */
     bool questions;            /* `test` has points to predict:
                                 * skn_dataset_options_t */

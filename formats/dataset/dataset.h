@@ -55,6 +55,9 @@ typedef struct skn_dataset_options {
     /* For the buffers while a cache is built; 0: 64 MiB; at least 1 MiB. The
      * longest line is in addition. */
     uint64_t memory_bytes;
+    /* Rows of texts are made points of by so many threads, of which nothing but
+     * time depends; 0: 1. */
+    uint32_t threads;
     /* Sizes that another file or a model sets; 0: this file's own. An index
      * beyond them is refused, or left out and counted (unknown_ignored); a
      * header with other sizes is accepted. */

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "formats/dataset/dataset_file.h"
+#include "formats/dataset/text_block.h"
 #include "formats/text/json_text.h"
 
 /* Terms that are counted at once, for each feature that there may be: rare ones
@@ -18,8 +19,6 @@
 #define TERMS_PER_FEATURE 4u
 #define TERMS_MIN 4096u
 #define TERMS_MAX (UINT32_C(1) << 23)
-/* Rows between calls of `progress`. */
-#define PROGRESS_ROWS 4096u
 
 struct skn_text_rows {
     const char *path;
@@ -28,10 +27,13 @@ struct skn_text_rows {
     skn_preprocessing_t preprocessing;
     json_t *preprocessing_owner;
     skn_records_t *records;
-    skn_records_row_t record;
-    skn_feature_row_t row;
-    skn_error_t first_bad; /* its sentence */
-    uint64_t read, bad;    /* rows of the file, and those that are left out */
+    skn_records_row_t record; /* that is read, or made a point of */
+    bool ended;               /* all rows are read */
+    skn_text_blocks_t blocks;
+    uint32_t block;                /* whose rows are returned */
+    size_t block_row, block_value; /* what of it comes next */
+    skn_error_t first_bad;         /* its sentence */
+    uint64_t read, bad; /* rows of the file, and those that are left out */
     skn_xmc_sizes_t sizes;
 };
 
@@ -46,8 +48,19 @@ skn_text_rows_close(skn_text_rows_t **rows)
         return;
     skn_records_close(&dying->records);
     json_decref(dying->preprocessing_owner);
-    skn_feature_row_fini(&dying->row);
+    skn_text_blocks_fini(&dying->blocks);
     free(dying);
+}
+
+static bool
+blocks_init(skn_text_rows_t *rows)
+{
+    const skn_feature_options_t how =
+        skn_preprocessing_features(&rows->preprocessing);
+    rows->block = UINT32_MAX;
+    return skn_text_blocks_init(&rows->blocks, rows->options->threads, &how,
+                                rows->vocabulary ? rows->vocabulary->featurizer
+                                                 : NULL);
 }
 
 skn_text_rows_t *
@@ -71,6 +84,10 @@ skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
         if (vocabulary)
             skn_preprocessing_any_format(&how, options->questions);
         rows->records = skn_records_open(path, &how, error);
+    }
+    if (rows->records && !blocks_init(rows)) {
+        (void)skn_fail(error, SKN_NO_MEMORY, "no memory to read rows");
+        skn_records_close(&rows->records);
     }
     if (!rows->records)
         skn_text_rows_close(&rows);
@@ -170,6 +187,35 @@ next_record(skn_text_rows_t *rows, bool *more, bool *bad, skn_error_t *error)
     }
 }
 
+/* Reads further rows, a block for each thread, and has their terms counted or
+ * looked up. */
+static skn_status_t
+fill(skn_text_rows_t *rows, skn_error_t *error)
+{
+    for (uint32_t k = 0; k < rows->blocks.count; k++) {
+        skn_text_block_t *block = &rows->blocks.block[k];
+        skn_text_block_clear(block);
+        while (!rows->ended && !skn_text_block_is_full(block)) {
+            bool more, bad;
+            skn_status_t status = next_record(rows, &more, &bad, error);
+            if (status != SKN_OK)
+                return status;
+            rows->ended = !more;
+            if (more && !skn_text_block_add(block, &rows->record, bad))
+                return no_memory(rows, error);
+        }
+    }
+    skn_text_blocks_run(&rows->blocks);
+    for (uint32_t k = 0; k < rows->blocks.count; k++)
+        if (rows->blocks.block[k].error.status != SKN_OK) {
+            *error = rows->blocks.block[k].error;
+            return error->status;
+        }
+    rows->block = 0;
+    rows->block_row = rows->block_value = 0;
+    return SKN_OK;
+}
+
 /* --- points --------------------------------------------------------------- */
 
 static bool
@@ -242,16 +288,11 @@ take_labels(skn_text_rows_t *rows, skn_xmc_point_t *point)
 }
 
 static skn_status_t
-make_point(skn_text_rows_t *rows, skn_xmc_point_t *point, skn_error_t *error)
+make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
+           skn_error_t *error)
 {
     const skn_records_row_t *record = &rows->record;
-    skn_status_t status =
-        skn_featurizer_apply(rows->vocabulary->featurizer, record->text,
-                             record->text_count, &rows->row, error);
-    if (status != SKN_OK)
-        return status;
-    size_t features = rows->row.count < SKN_LINE_ITEMS_MAX ? rows->row.count
-                                                           : SKN_LINE_ITEMS_MAX;
+    const skn_text_block_t *block = &rows->blocks.block[rows->block];
     size_t labels = rows->options->questions ? 0 : record->label_count;
     if (labels > SKN_LINE_ITEMS_MAX)
         return skn_fail(error, SKN_BAD_DATA,
@@ -262,30 +303,56 @@ make_point(skn_text_rows_t *rows, skn_xmc_point_t *point, skn_error_t *error)
     if (!reserve(point, features > labels ? features : labels))
         return no_memory(rows, error);
     if (features > 0) {
-        memcpy(point->feature, rows->row.feature, features * sizeof(uint32_t));
-        memcpy(point->value, rows->row.value, features * sizeof(float));
+        memcpy(point->feature, block->feature + rows->block_value,
+               features * sizeof(uint32_t));
+        memcpy(point->value, block->value + rows->block_value,
+               features * sizeof(float));
     }
+    rows->block_value += features;
     point->feature_count = features;
     if (labels > 0 && take_labels(rows, point) != SKN_OK)
         return no_memory(rows, error);
     return SKN_OK;
 }
 
+/* The next row of the blocks; NULL at the end. */
+static skn_status_t
+next_row(skn_text_rows_t *rows, const skn_text_row_t **row, skn_error_t *error)
+{
+    for (*row = NULL;;) {
+        for (; rows->block < rows->blocks.count; rows->block++) {
+            const skn_text_block_t *block = &rows->blocks.block[rows->block];
+            if (rows->block_row < block->row_count) {
+                *row = &block->row[rows->block_row++];
+                return SKN_OK;
+            }
+            rows->block_row = rows->block_value = 0;
+        }
+        if (rows->ended)
+            return SKN_OK;
+        skn_status_t status = fill(rows, error);
+        if (status != SKN_OK)
+            return status;
+    }
+}
+
 skn_status_t
 skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point, bool *more,
                    skn_error_t *error)
 {
-    bool bad;
+    const skn_text_row_t *row;
     point->label_count = point->feature_count = 0;
     point->unknown_labels = point->unknown_features = 0;
-    skn_status_t status = next_record(rows, more, &bad, error);
-    if (status != SKN_OK || !*more) {
+    skn_status_t status = next_row(rows, &row, error);
+    *more = row != NULL;
+    if (!row) {
         rows->sizes.bad.points = rows->bad;
         return status;
     }
     rows->sizes.point_count++;
-    if (!bad)
-        return make_point(rows, point, error);
+    rows->record = row->record;
+    if (!row->is_bad)
+        return make_point(rows, row->feature_count, point, error);
     if (!reserve(point, 1))
         return no_memory(rows, error);
     if (rows->sizes.unread.points++ == 0)
@@ -302,18 +369,20 @@ typedef struct lesson {
     skn_strings_t names;
 } lesson_t;
 
+/* Adds the names and terms of a block, whose terms are counted. */
 static skn_status_t
-learn_row(lesson_t *lesson, skn_error_t *error)
+learn_block(lesson_t *lesson, skn_text_block_t *block, skn_error_t *error)
 {
-    const skn_records_row_t *record = &lesson->rows->record;
-    for (size_t k = 0; k < record->label_count; k++) {
-        uint32_t number;
-        if (skn_names_find(&lesson->names, record->label[k], true, &number) !=
-            SKN_OK)
-            return no_memory(lesson->rows, error);
+    for (size_t k = 0; k < block->row_count; k++) {
+        const skn_records_row_t *record = &block->row[k].record;
+        for (size_t l = 0; l < record->label_count; l++) {
+            uint32_t number;
+            if (skn_names_find(&lesson->names, record->label[l], true,
+                               &number) != SKN_OK)
+                return no_memory(lesson->rows, error);
+        }
     }
-    return skn_feature_counts_add(lesson->counts, record->text,
-                                  record->text_count, error);
+    return skn_feature_counts_merge(lesson->counts, block->counts, error);
 }
 
 static skn_status_t
@@ -321,7 +390,7 @@ tell(const lesson_t *lesson, skn_error_t *error)
 {
     const skn_dataset_options_t *options = lesson->rows->options;
     const skn_stream_t *stream = skn_text_rows_stream(lesson->rows);
-    if (!options->progress || lesson->rows->read % PROGRESS_ROWS != 0 ||
+    if (!options->progress ||
         options->progress(options->listener, skn_stream_source_bytes(stream),
                           0))
         return SKN_OK;
@@ -332,14 +401,12 @@ tell(const lesson_t *lesson, skn_error_t *error)
 static skn_status_t
 learn_rows(lesson_t *lesson, skn_error_t *error)
 {
-    bool more = true, bad;
+    skn_text_rows_t *rows = lesson->rows;
     skn_status_t status = SKN_OK;
-    while (status == SKN_OK) {
-        status = next_record(lesson->rows, &more, &bad, error);
-        if (status != SKN_OK || !more)
-            break;
-        if (!bad)
-            status = learn_row(lesson, error);
+    while (status == SKN_OK && !rows->ended) {
+        status = fill(rows, error);
+        for (uint32_t k = 0; k < rows->blocks.count && status == SKN_OK; k++)
+            status = learn_block(lesson, &rows->blocks.block[k], error);
         if (status == SKN_OK)
             status = tell(lesson, error);
     }

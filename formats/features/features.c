@@ -19,26 +19,51 @@ const char *const skn_feature_weight_names[SKN_FEATURE_WEIGHT_COUNT] = {
 
 /* --- terms ---------------------------------------------------------------- */
 
-/* Takes a term of a row; false: no memory. */
-typedef bool visit_t(void *visitor, const char *term, size_t bytes);
+/* Terms that are looked up together, as strings.h and tally.h have it. */
+#define TERMS_TOGETHER SKN_TALLY_TOGETHER
+/* A '*' and SKN_FEATURE_LETTERS_MAX characters of at most 4 bytes. */
+#define LETTERS_BYTES (1u + 4 * SKN_FEATURE_LETTERS_MAX)
+
+/* Takes terms of a row, at most TERMS_TOGETHER; false: no memory. */
+typedef bool visit_t(void *visitor, const skn_span_t *term, size_t count);
+
+/* Terms of a row on their way to the visitor. */
+typedef struct terms {
+    const skn_feature_options_t *options;
+    visit_t *visit;
+    void *visitor;
+    size_t count;
+    skn_span_t term[TERMS_TOGETHER];
+    char letters[TERMS_TOGETHER][LETTERS_BYTES];
+} terms_t;
+
+static bool
+flush(terms_t *terms)
+{
+    size_t count = terms->count;
+    terms->count = 0;
+    return terms->visit(terms->visitor, terms->term, count);
+}
+
+static bool
+add_term(terms_t *terms, const char *at, size_t bytes)
+{
+    terms->term[terms->count++] = (skn_span_t){ at, bytes };
+    return terms->count < TERMS_TOGETHER || flush(terms);
+}
 
 /* The groups of words that begin with word `first`, joined by blanks. */
 static bool
-visit_words(const skn_feature_options_t *options, const skn_words_t *words,
-            size_t first, char *term, visit_t *visit, void *visitor)
+add_words(terms_t *terms, const skn_words_t *words, size_t first)
 {
-    size_t at = 0;
-    for (size_t k = first; k < words->count && k < first + options->words_max;
-         k++) {
-        size_t bytes;
-        const char *word = skn_words_at(words, k, &bytes);
-        if (at + 1 + bytes > SKN_TERM_BYTES_MAX)
+    size_t bytes;
+    const char *from = skn_words_at(words, first, &bytes);
+    for (size_t k = first;
+         k < words->count && k < first + terms->options->words_max; k++) {
+        bytes = (size_t)(words->bytes + words->end[k] - from);
+        if (bytes > SKN_TERM_BYTES_MAX)
             break;
-        if (k > first)
-            term[at++] = ' ';
-        memcpy(term + at, word, bytes);
-        at += bytes;
-        if (!visit(visitor, term, at))
+        if (!add_term(terms, from, bytes))
             return false;
     }
     return true;
@@ -56,15 +81,14 @@ next_character(const char *text, size_t at, size_t bytes)
 /* The groups of characters of a word, with '<' before and '>' behind it. In
  * front of each is a '*', which no word has. */
 static bool
-visit_letters(const skn_feature_options_t *options, const char *word,
-              size_t bytes, char *term, visit_t *visit, void *visitor)
+add_letters(terms_t *terms, const char *word, size_t bytes)
 {
+    const skn_feature_options_t *options = terms->options;
     char marked[SKN_WORD_MAX_BYTES + 2];
     marked[0] = '<';
     memcpy(marked + 1, word, bytes);
     marked[bytes + 1] = '>';
     bytes += 2;
-    term[0] = '*';
     for (size_t from = 0; from < bytes;
          from = next_character(marked, from, bytes)) {
         size_t to = from;
@@ -72,21 +96,26 @@ visit_letters(const skn_feature_options_t *options, const char *word,
             to = next_character(marked, to, bytes);
             if (n < options->letters_min)
                 continue;
+            char *term = terms->letters[terms->count];
+            term[0] = '*';
             memcpy(term + 1, marked + from, to - from);
-            if (!visit(visitor, term, 1 + to - from))
+            if (!add_term(terms, term, 1 + to - from))
                 return false;
         }
     }
     return true;
 }
 
-/* All terms of a row, in the order of its text. `words` and `term` are
- * scratch. */
+/* All terms of a row, in the order of its text. `words` is scratch. */
 static bool
 visit_terms(const skn_feature_options_t *options, const skn_span_t *text,
-            size_t count, skn_words_t *words, char *term, visit_t *visit,
-            void *visitor)
+            size_t count, skn_words_t *words, visit_t *visit, void *visitor)
 {
+    terms_t terms;
+    terms.options = options;
+    terms.visit = visit;
+    terms.visitor = visitor;
+    terms.count = 0;
     for (size_t t = 0; t < count; t++) {
         skn_words_clear(words);
         if (!skn_words_add(words, text[t].at, text[t].bytes))
@@ -94,11 +123,13 @@ visit_terms(const skn_feature_options_t *options, const skn_span_t *text,
         for (size_t k = 0; k < words->count; k++) {
             size_t bytes;
             const char *word = skn_words_at(words, k, &bytes);
-            if (!visit_words(options, words, k, term, visit, visitor) ||
-                (options->letters_max > 0 &&
-                 !visit_letters(options, word, bytes, term, visit, visitor)))
+            if (!add_words(&terms, words, k) ||
+                (options->letters_max > 0 && !add_letters(&terms, word, bytes)))
                 return false;
         }
+        /* The next text takes the place of these words. */
+        if (!flush(&terms))
+            return false;
     }
     return true;
 }
@@ -110,7 +141,6 @@ struct skn_feature_counts {
     skn_tally_t *tally;
     uint64_t rows;
     skn_words_t words;
-    char term[SKN_TERM_BYTES_MAX];
 };
 
 skn_feature_counts_t *
@@ -121,7 +151,7 @@ skn_feature_counts_new(const skn_feature_options_t *options, size_t room)
     if (!counts)
         return NULL;
     counts->options = *options;
-    counts->tally = skn_tally_new(room, SKN_TERM_BYTES_MAX);
+    counts->tally = skn_tally_new(room);
     if (!counts->tally)
         skn_feature_counts_destroy(&counts);
     return counts;
@@ -140,10 +170,10 @@ skn_feature_counts_destroy(skn_feature_counts_t **counts)
 }
 
 static bool
-count_term(void *visitor, const char *term, size_t bytes)
+count_terms(void *visitor, const skn_span_t *term, size_t count)
 {
     skn_feature_counts_t *counts = visitor;
-    return skn_tally_add(counts->tally, term, bytes, counts->rows);
+    return skn_tally_add_all(counts->tally, term, count, counts->rows);
 }
 
 skn_status_t
@@ -152,7 +182,18 @@ skn_feature_counts_add(skn_feature_counts_t *counts, const skn_span_t *text,
 {
     counts->rows++;
     return visit_terms(&counts->options, text, count, &counts->words,
-                       counts->term, count_term, counts)
+                       count_terms, counts)
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
+}
+
+skn_status_t
+skn_feature_counts_merge(skn_feature_counts_t *counts,
+                         skn_feature_counts_t *part, skn_error_t *error)
+{
+    counts->rows += part->rows;
+    part->rows = 0;
+    return skn_tally_merge(counts->tally, part->tally)
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
 }
@@ -186,7 +227,6 @@ skn_feature_row_fini(skn_feature_row_t *row)
     skn_words_fini(&row->words);
     free(row->feature);
     free(row->value);
-    free(row->term);
     *row = (skn_feature_row_t){ 0 };
 }
 
@@ -195,30 +235,43 @@ typedef struct application {
     skn_feature_row_t *row;
 } application_t;
 
+/* Room for `more` features beside those that are there. */
 static bool
-apply_term(void *visitor, const char *term, size_t bytes)
+reserve(skn_feature_row_t *row, size_t more)
+{
+    size_t room = row->room ? row->room : 256;
+    while (room < row->count + more)
+        room *= 2;
+    if (room == row->room)
+        return true;
+    /* The second half is for sorting. */
+    uint32_t *feature = realloc(row->feature, 2 * room * sizeof(*feature));
+    if (!feature)
+        return false;
+    row->feature = feature;
+    float *value = realloc(row->value, room * sizeof(*value));
+    if (!value)
+        return false;
+    row->value = value;
+    row->room = room;
+    return true;
+}
+
+static bool
+apply_terms(void *visitor, const skn_span_t *term, size_t count)
 {
     const application_t *application = visitor;
     skn_feature_row_t *row = application->row;
-    uint32_t feature =
-        skn_strings_find(&application->featurizer->terms, term, bytes);
-    if (feature == SKN_STRINGS_NONE)
-        return true;
-    if (row->count == row->room) {
-        size_t room = row->room ? 2 * row->room : 256;
-        /* The second half is for sorting. */
-        uint32_t *more = realloc(row->feature, 2 * room * sizeof(*more));
-        float *values;
-        if (!more)
-            return false;
-        row->feature = more;
-        values = realloc(row->value, room * sizeof(*values));
-        if (!values)
-            return false;
-        row->value = values;
-        row->room = room;
+    if (!reserve(row, count))
+        return false;
+    uint32_t *feature = row->feature + row->count;
+    skn_strings_find_all(&application->featurizer->terms, term, count, feature);
+    size_t kept = 0;
+    for (size_t k = 0; k < count; k++) {
+        feature[kept] = feature[k];
+        kept += feature[k] != SKN_STRINGS_NONE;
     }
-    row->feature[row->count++] = feature;
+    row->count += kept;
     return true;
 }
 
@@ -272,7 +325,7 @@ weight_of(skn_feature_weight_t weight, size_t n)
     case SKN_FEATURE_COUNT:
         return (double)n;
     case SKN_FEATURE_LOG:
-        return 1 + log((double)n);
+        return n == 1 ? 1 : 1 + log((double)n);
     default:
         return 1;
     }
@@ -305,11 +358,8 @@ skn_featurizer_apply(const skn_featurizer_t *featurizer, const skn_span_t *text,
 {
     application_t application = { featurizer, row };
     row->count = 0;
-    if (!row->term)
-        row->term = malloc(SKN_TERM_BYTES_MAX);
-    if (!row->term ||
-        !visit_terms(&featurizer->options, text, count, &row->words, row->term,
-                     apply_term, &application))
+    if (!visit_terms(&featurizer->options, text, count, &row->words,
+                     apply_terms, &application))
         return skn_fail(error, SKN_NO_MEMORY,
                         "no memory for the features of a text");
     merge(featurizer, row);

@@ -66,7 +66,6 @@ typedef struct skn_feature_row {
     float *value;
     size_t count, room;
     skn_words_t words; /* scratch */
-    char *term;
 } skn_feature_row_t;
 void skn_feature_row_fini(skn_feature_row_t *row);
 
@@ -86,6 +85,11 @@ void skn_feature_counts_destroy(skn_feature_counts_t **counts);
 skn_status_t skn_feature_counts_add(skn_feature_counts_t *counts,
                                     const skn_span_t *text, size_t count,
                                     skn_error_t *error);
+/* Adds the rows that `part` has counted, which follow those of `counts`, and
+ * empties it. SKN_NO_MEMORY. */
+skn_status_t skn_feature_counts_merge(skn_feature_counts_t *counts,
+                                      skn_feature_counts_t *part,
+                                      skn_error_t *error);
 /* NULL: SKN_NO_MEMORY. */
 skn_featurizer_t *skn_feature_counts_take(const skn_feature_counts_t *counts,
                                           skn_error_t *error);

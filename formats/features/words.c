@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/features/words.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+
+#include "formats/text/grow.h"
 
 /* Characters beyond ASCII are normalised in runs of at most this many bytes,
  * which ends a word in the middle if it is longer. */
@@ -12,6 +15,8 @@
 /* NFKC makes at most 18 characters of one (The Unicode Standard 15, UAX 15,
  * table 8). */
 #define EXPANSION 18u
+/* ASCII bytes that are taken in one step. */
+#define EIGHT sizeof(uint64_t)
 
 enum byte_class {
     OTHER,
@@ -36,27 +41,19 @@ skn_words_fini(skn_words_t *words)
     *words = (skn_words_t){ 0 };
 }
 
-/* Room for `bytes` more bytes, and for as many words. */
+/* Room for `bytes` more bytes, among which are the blanks behind words, and for
+ * half as many words; and for a step of take_eight beyond them. */
 static bool
 reserve(skn_words_t *words, size_t bytes)
 {
-    size_t want = words->byte_count + bytes;
-    if (want > words->byte_room) {
-        char *more = realloc(words->bytes, 2 * want);
-        if (!more)
-            return false;
-        words->bytes = more;
-        words->byte_room = 2 * want;
-    }
-    want = words->count + bytes;
-    if (want > words->end_room) {
-        uint32_t *more = realloc(words->end, 2 * want * sizeof(*more));
-        if (!more)
-            return false;
-        words->end = more;
-        words->end_room = 2 * want;
-    }
-    return true;
+    void *to = words->bytes, *end = words->end;
+    bool good =
+        skn_grow(&to, &words->byte_room, words->byte_count + bytes + EIGHT, 1);
+    words->bytes = to;
+    good = good && skn_grow(&end, &words->end_room,
+                            words->count + bytes / 2 + 1, sizeof(*words->end));
+    words->end = end;
+    return good;
 }
 
 /* Ends the word that was written from `from` on, if there is any. */
@@ -73,6 +70,7 @@ end_word(skn_words_t *words, size_t from)
         words->byte_count = from + bytes;
     }
     words->end[words->count++] = (uint32_t)words->byte_count;
+    words->bytes[words->byte_count++] = ' ';
 }
 
 /* --- beyond ASCII --------------------------------------------------------- */
@@ -130,7 +128,8 @@ class_of_point(int32_t point)
 static bool
 cut_points(skn_words_t *words, size_t count)
 {
-    if (!reserve(words, 4 * count + 4))
+    /* Each may be a word of 4 bytes. */
+    if (!reserve(words, 5 * count))
         return false;
     size_t from = words->byte_count;
     for (size_t k = 0; k < count; k++) {
@@ -214,6 +213,29 @@ add_run(skn_words_t *words, const char *run, size_t bytes, size_t *used)
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* The same byte eight times. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Writes eight bytes with capital letters made small; returns how many at their
+ * start are ASCII letters and digits. No sum of two bytes carries: each of the
+ * first has 7 bits, and what is added makes the 8th from a bound on. */
+static size_t
+take_eight(const unsigned char *at, char *to)
+{
+    uint64_t bytes;
+    memcpy(&bytes, at, EIGHT);
+    bytes = le64toh(bytes);
+    const uint64_t low = bytes & EACH(0x7f), folded = low | EACH(0x20);
+    const uint64_t letters =
+        (folded + EACH(0x80 - 'a')) & ~(folded + EACH(0x7f - 'z'));
+    const uint64_t digits =
+        (low + EACH(0x80 - '0')) & ~(low + EACH(0x7f - '9'));
+    const uint64_t others = (~(letters | digits) | bytes) & EACH(0x80);
+    bytes = htole64(low | (letters & EACH(0x80)) >> 2);
+    memcpy(to, &bytes, EIGHT);
+    return others ? (size_t)__builtin_ctzll(others) / 8 : EIGHT;
+}
+
 /* Adds an ASCII word; returns where it ends, or `run` if the word has a
  * character beyond ASCII. */
 static const unsigned char *
@@ -223,6 +245,11 @@ add_ascii(skn_words_t *words, const unsigned char *run,
     const unsigned char *at = run;
     size_t from = words->byte_count;
     char *to = words->bytes + from;
+    size_t taken = EIGHT;
+    for (; taken == EIGHT && (size_t)(end - at) >= EIGHT; to += taken) {
+        taken = take_eight(at, to);
+        at += taken;
+    }
     while (at < end && (class_of[*at] == LOWER || class_of[*at] == UPPER)) {
         *to++ = (char)(class_of[*at] == UPPER ? *at | 0x20 : *at);
         at++;
@@ -240,7 +267,7 @@ skn_words_add(skn_words_t *words, const char *text, size_t bytes)
     const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
     const unsigned char *run_end = at; /* of the last run beyond ASCII */
     /* ASCII words have the bytes that they are written with. */
-    if (!reserve(words, bytes + 4))
+    if (!reserve(words, bytes + 1))
         return false;
     while (at < end) {
         while (at < end && class_of[*at] == OTHER)
@@ -258,7 +285,7 @@ skn_words_add(skn_words_t *words, const char *text, size_t bytes)
         if (!add_run(words, (const char *)at, (size_t)(run_end - at), &used))
             return false;
         at += used;
-        if (!reserve(words, (size_t)(end - at) + 4))
+        if (!reserve(words, (size_t)(end - at) + 1))
             return false;
     }
     return true;

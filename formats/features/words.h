@@ -18,8 +18,9 @@
 
 #define SKN_WORD_MAX_BYTES 250u
 
-/* The words of a text, one after the other in `bytes`: word k is [end[k - 1],
- * end[k]), with end[-1] = 0. { 0 } is empty. */
+/* The words of a text, one after the other in `bytes`, with a blank behind
+ * each: words k to l, joined by blanks, are [end[k - 1] + 1, end[l]), with
+ * end[-1] = -1. { 0 } is empty. */
 typedef struct skn_words {
     char *bytes;
     uint32_t *end;
@@ -43,7 +44,7 @@ bool skn_words_add(skn_words_t *words, const char *text, size_t bytes);
 static inline const char *
 skn_words_at(const skn_words_t *words, size_t k, size_t *bytes)
 {
-    size_t from = k == 0 ? 0 : words->end[k - 1];
+    size_t from = k == 0 ? 0 : words->end[k - 1] + 1;
     *bytes = words->end[k] - from;
     return words->bytes + from;
 }

@@ -94,6 +94,24 @@ take_byte(skn_csv_row_t *row, char byte)
         row->bytes[row->byte_count++] = byte;
 }
 
+/* Takes what a field has up to the next byte that can end it or mean something
+ * in its state; returns how many bytes that are. */
+static size_t
+take_run(skn_csv_row_t *row, const char *at, size_t bytes)
+{
+    size_t run = 0;
+    if (row->state == SKN_CSV_QUOTED) {
+        const char *mark = memchr(at, '"', bytes);
+        run = mark ? (size_t)(mark - at) : bytes;
+    } else if (row->state == SKN_CSV_PLAIN) {
+        while (run < bytes && at[run] != row->separator && at[run] != '\r')
+            run++;
+    }
+    memcpy(row->bytes + row->byte_count, at, run);
+    row->byte_count += run;
+    return run;
+}
+
 /* Takes a line, or as much of it as the row has; *used are its bytes. False: no
  * memory. */
 static bool
@@ -104,6 +122,9 @@ cut(skn_csv_row_t *row, skn_span_t line, size_t *used)
         skn_grow(&bytes, &row->byte_room, row->byte_count + line.bytes + 1, 1);
     row->bytes = bytes;
     for (*used = 0; good && *used < line.bytes;) {
+        *used += take_run(row, line.at + *used, line.bytes - *used);
+        if (*used == line.bytes)
+            break;
         char byte = line.at[(*used)++];
         bool ends = byte == row->separator || byte == '\r';
         if (row->state == SKN_CSV_QUOTED || !ends) {

@@ -6,41 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "formats/text/grow.h"
+#include "formats/text/strings.h"
 
-typedef struct string {
+typedef struct meetings {
     uint64_t count, group;
-    uint32_t at; /* in text, which is shorter than 4 GiB: see skn_tally_new */
-    uint32_t bytes;
-} string_t;
+} meetings_t;
 
 struct skn_tally {
-    string_t *string; /* [string_room]; string_count are in use */
-    size_t string_count, string_room;
-    size_t room; /* the most strings that are counted at once */
-    size_t string_bytes;
-    char *text; /* of the strings, one after the other */
-    size_t text_bytes, text_room;
-    uint32_t *table; /* [table_mask + 1] string + 1; 0: free */
-    size_t table_mask;
+    skn_strings_t strings;
+    meetings_t *met; /* [strings.count] */
+    size_t met_room;
+    size_t room;    /* the most strings that are counted at once */
     uint64_t floor; /* strings that were met this often were forgotten */
 };
 
 skn_tally_t *
-skn_tally_new(size_t room, size_t string_bytes)
+skn_tally_new(size_t room)
 {
-    assert(room >= 2 && string_bytes > 0 && room <= UINT32_MAX / string_bytes);
+    assert(room >= 2);
     skn_tally_t *tally = calloc(1, sizeof(*tally));
-    if (!tally)
-        return NULL;
-    tally->room = room;
-    tally->string_bytes = string_bytes;
-    tally->table_mask = 1023;
-    tally->table = calloc(tally->table_mask + 1, sizeof(*tally->table));
-    if (!tally->table)
-        skn_tally_destroy(&tally);
+    if (tally)
+        tally->room = room;
     return tally;
 }
 
@@ -51,90 +38,70 @@ skn_tally_destroy(skn_tally_t **tally)
     *tally = NULL;
     if (!dying)
         return;
-    free(dying->string);
-    free(dying->text);
-    free(dying->table);
+    skn_strings_fini(&dying->strings);
+    free(dying->met);
     free(dying);
 }
 
-/* The slot of a string, or the free one where it would be. */
-static uint32_t *
-slot_of(const skn_tally_t *tally, const char *text, size_t bytes)
-{
-    size_t at = (size_t)XXH3_64bits(text, bytes) & tally->table_mask;
-    for (;; at = (at + 1) & tally->table_mask) {
-        if (tally->table[at] == 0)
-            return &tally->table[at];
-        const string_t *string = &tally->string[tally->table[at] - 1];
-        if (string->bytes == bytes &&
-            memcmp(tally->text + string->at, text, bytes) == 0)
-            return &tally->table[at];
-    }
-}
-
-static void
-table_fill(skn_tally_t *tally)
-{
-    memset(tally->table, 0, (tally->table_mask + 1) * sizeof(*tally->table));
-    for (size_t k = 0; k < tally->string_count; k++)
-        *slot_of(tally, tally->text + tally->string[k].at,
-                 tally->string[k].bytes) = (uint32_t)k + 1;
-}
-
 /* Forgets the strings that were met most seldom, until half of the room is
- * free. */
-static void
+ * free. False: no memory. */
+static bool
 forget(skn_tally_t *tally)
 {
-    while (tally->string_count > tally->room / 2) {
-        size_t kept = 0, text_bytes = 0;
+    size_t kept = tally->strings.count;
+    while (kept > tally->room / 2) {
         tally->floor++;
-        for (size_t k = 0; k < tally->string_count; k++) {
-            string_t string = tally->string[k];
-            if (string.count <= tally->floor)
-                continue;
-            memmove(tally->text + text_bytes, tally->text + string.at,
-                    string.bytes);
-            string.at = (uint32_t)text_bytes;
-            text_bytes += string.bytes;
-            tally->string[kept++] = string;
-        }
-        tally->string_count = kept;
-        tally->text_bytes = text_bytes;
+        kept = 0;
+        for (size_t k = 0; k < tally->strings.count; k++)
+            kept += tally->met[k].count > tally->floor;
     }
-    table_fill(tally);
+    skn_strings_t strings = { 0 };
+    for (uint32_t k = 0; k < tally->strings.count; k++) {
+        size_t bytes;
+        const char *at = skn_strings_at(&tally->strings, k, &bytes);
+        if (tally->met[k].count <= tally->floor)
+            continue;
+        tally->met[strings.count] = tally->met[k];
+        if (skn_strings_add(&strings, at, bytes) == SKN_STRINGS_NONE) {
+            skn_strings_fini(&strings);
+            return false;
+        }
+    }
+    skn_strings_fini(&tally->strings);
+    tally->strings = strings;
+    return true;
 }
 
-/* Makes room for one more string. False: no memory. */
+/* Adds a string that is not there. False: no memory. */
 static bool
-room_make(skn_tally_t *tally)
+add(skn_tally_t *tally, skn_span_t string, meetings_t meetings)
 {
-    if (tally->string_count == tally->room)
-        forget(tally);
-    if (tally->string_count == tally->string_room) {
-        void *string = tally->string;
-        if (!skn_grow(&string, &tally->string_room, tally->string_count + 1,
-                      sizeof(*tally->string)))
-            return false;
-        tally->string = string;
-    }
-    if (tally->text_room - tally->text_bytes < tally->string_bytes) {
-        void *text = tally->text;
-        if (!skn_grow(&text, &tally->text_room,
-                      tally->text_bytes + tally->string_bytes, 1))
-            return false;
-        tally->text = text;
-    }
-    if (2 * tally->string_count > tally->table_mask) {
-        size_t slots = 2 * (tally->table_mask + 1);
-        uint32_t *table = malloc(slots * sizeof(*table));
-        if (!table)
-            return false;
-        free(tally->table);
-        tally->table = table;
-        tally->table_mask = slots - 1;
-        table_fill(tally);
-    }
+    void *met = tally->met;
+    if (tally->strings.count == tally->room && !forget(tally))
+        return false;
+    bool good = skn_grow(&met, &tally->met_room,
+                         (size_t)tally->strings.count + 1, sizeof(*tally->met));
+    tally->met = met;
+    if (!good)
+        return false;
+    /* A string that is met again after it was forgotten may have been met as
+     * often as those that were forgotten with it, and is not favoured. */
+    tally->met[tally->strings.count] = meetings;
+    return skn_strings_add(&tally->strings, string.at, string.bytes) !=
+           SKN_STRINGS_NONE;
+}
+
+/* Counts a string, which has this number or none. */
+static bool
+meet(skn_tally_t *tally, skn_span_t string, uint32_t number,
+     meetings_t meetings)
+{
+    if (number == SKN_STRINGS_NONE)
+        return add(tally, string, meetings);
+    meetings_t *met = &tally->met[number];
+    if (meetings.group == 0 || met->group != meetings.group)
+        met->count += meetings.count;
+    met->group = meetings.group;
     return true;
 }
 
@@ -142,24 +109,62 @@ bool
 skn_tally_add(skn_tally_t *tally, const char *text, size_t bytes,
               uint64_t group)
 {
-    assert(bytes <= tally->string_bytes);
-    uint32_t *slot = slot_of(tally, text, bytes);
-    if (*slot != 0) {
-        string_t *known = &tally->string[*slot - 1];
-        known->count += group == 0 || known->group != group;
-        known->group = group;
-        return true;
+    return meet(tally, (skn_span_t){ text, bytes },
+                skn_strings_find(&tally->strings, text, bytes),
+                (meetings_t){ 1, group });
+}
+
+/* Counts `count` strings, which wait for memory together. */
+static bool
+meet_all(skn_tally_t *tally, const skn_span_t *string,
+         const meetings_t *meetings, size_t count)
+{
+    uint32_t number[SKN_TALLY_TOGETHER];
+    const uint64_t floor = tally->floor;
+    skn_strings_find_all(&tally->strings, string, count, number);
+    for (size_t k = 0; k < count; k++)
+        if (number[k] != SKN_STRINGS_NONE)
+            __builtin_prefetch(&tally->met[number[k]], 1);
+    for (size_t k = 0; k < count; k++) {
+        /* A new string may stand twice, and forgetting changes the numbers. */
+        if (number[k] == SKN_STRINGS_NONE || tally->floor != floor)
+            number[k] = skn_strings_find(&tally->strings, string[k].at,
+                                         string[k].bytes);
+        if (!meet(tally, string[k], number[k], meetings[k]))
+            return false;
     }
-    if (!room_make(tally))
-        return false;
-    /* A string that is met again after it was forgotten may have been met as
-     * often as those that were forgotten with it, and is not favoured. */
-    string_t string = { 1, group, (uint32_t)tally->text_bytes,
-                        (uint32_t)bytes };
-    memcpy(tally->text + string.at, text, bytes);
-    tally->text_bytes += bytes;
-    tally->string[tally->string_count] = string;
-    *slot_of(tally, text, bytes) = (uint32_t)++tally->string_count;
+    return true;
+}
+
+bool
+skn_tally_add_all(skn_tally_t *tally, const skn_span_t *string, size_t count,
+                  uint64_t group)
+{
+    meetings_t meetings[SKN_TALLY_TOGETHER];
+    assert(count <= SKN_TALLY_TOGETHER);
+    for (size_t k = 0; k < count; k++)
+        meetings[k] = (meetings_t){ 1, group };
+    return meet_all(tally, string, meetings, count);
+}
+
+bool
+skn_tally_merge(skn_tally_t *tally, skn_tally_t *part)
+{
+    const skn_strings_t *strings = &part->strings;
+    for (uint32_t first = 0, count; first < strings->count; first += count) {
+        skn_span_t string[SKN_TALLY_TOGETHER];
+        meetings_t meetings[SKN_TALLY_TOGETHER];
+        count = strings->count - first < SKN_TALLY_TOGETHER
+                    ? strings->count - first
+                    : SKN_TALLY_TOGETHER;
+        for (uint32_t k = 0; k < count; k++) {
+            string[k].at = skn_strings_at(strings, first + k, &string[k].bytes);
+            meetings[k] = (meetings_t){ part->met[first + k].count, 0 };
+        }
+        if (!meet_all(tally, string, meetings, count))
+            return false;
+    }
+    skn_strings_clear(&part->strings);
     return true;
 }
 
@@ -184,15 +189,14 @@ skn_tally_take(const skn_tally_t *tally, uint64_t count_min, size_t most,
 {
     size_t found = 0;
     skn_tally_entry_t *entry =
-        malloc((tally->string_count + 1) * sizeof(*entry));
+        malloc(((size_t)tally->strings.count + 1) * sizeof(*entry));
     if (!entry)
         return NULL;
-    for (size_t k = 0; k < tally->string_count; k++) {
-        const string_t *string = &tally->string[k];
-        if (string->count >= count_min)
-            entry[found++] =
-                (skn_tally_entry_t){ tally->text + string->at, string->bytes,
-                                     string->count };
+    for (uint32_t k = 0; k < tally->strings.count; k++) {
+        skn_tally_entry_t one = { .count = tally->met[k].count };
+        one.at = skn_strings_at(&tally->strings, k, &one.bytes);
+        if (one.count >= count_min)
+            entry[found++] = one;
     }
     qsort(entry, found, sizeof(*entry), by_count_and_bytes);
     *taken = found < most ? found : most;

@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/text/span.h"
+
 typedef struct skn_tally skn_tally_t;
 
-/* `room`: different strings that are counted at once, at least 2; they have
- * fewer than 2^32 bytes together, with at most `string_bytes` each. NULL: no
- * memory. */
-skn_tally_t *skn_tally_new(size_t room, size_t string_bytes);
+/* `room`: different strings that are counted at once, at least 2; SIZE_MAX:
+ * all. NULL: no memory. */
+skn_tally_t *skn_tally_new(size_t room);
 /* Frees, sets *tally to NULL. *tally may be NULL already. */
 void skn_tally_destroy(skn_tally_t **tally);
 
@@ -24,6 +25,15 @@ void skn_tally_destroy(skn_tally_t **tally);
  * is 0. False: no memory. */
 bool skn_tally_add(skn_tally_t *tally, const char *text, size_t bytes,
                    uint64_t group);
+/* The same for at most SKN_TALLY_TOGETHER strings, which wait for memory
+ * together. */
+#define SKN_TALLY_TOGETHER 64u
+bool skn_tally_add_all(skn_tally_t *tally, const skn_span_t *string,
+                       size_t count, uint64_t group);
+
+/* Adds the strings of `part` as often as they were counted, in their order, and
+ * empties it. No group has strings in both. False: no memory. */
+bool skn_tally_merge(skn_tally_t *tally, skn_tally_t *part);
 
 /* A string that was counted; its bytes live as long as the tally. */
 typedef struct skn_tally_entry {

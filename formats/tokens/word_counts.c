@@ -22,7 +22,7 @@ skn_word_counts_new(size_t room)
     skn_word_counts_t *counts = calloc(1, sizeof(*counts));
     if (!counts)
         return NULL;
-    counts->words = skn_tally_new(room, SKN_PRETOKEN_BYTES_MAX);
+    counts->words = skn_tally_new(room);
     if (!counts->words)
         skn_word_counts_destroy(&counts);
     return counts;

@@ -179,7 +179,8 @@ describe_train(skn_plan_data_t *data, const skn_dataset_t *train,
 }
 
 static skn_status_t
-read_data(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
+read_data(skn_plan_t *plan, skn_model_t *model, uint32_t threads,
+          skn_error_t *error)
 {
     skn_plan_data_t *data = &plan->data;
     skn_dataset_t *train = NULL;
@@ -190,6 +191,7 @@ read_data(skn_plan_t *plan, skn_model_t *model, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     skn_data_t how = how_to_read(model, plan->preprocessing);
+    how.threads = threads;
     status = skn_data_open_train(&how, &train, error);
     if (status == SKN_OK && skn_dataset_info(train)->label_total == 0)
         status = refuse_unlabelled(model, error);
@@ -296,13 +298,15 @@ skn_plan_make_within(skn_plan_t *plan, skn_model_t *model, uint32_t unit_count,
 {
     memset(plan, 0, sizeof(*plan));
     bool is_decoder = skn_model_is_decoder(model);
-    skn_status_t status = is_decoder ? skn_plan_read_text(plan, model, error)
-                                     : read_data(plan, model, error);
-    if (status != SKN_OK)
-        return status;
     plan->model = model;
     plan->accumulate = 1;
     deal_units(plan, unit_count);
+    const uint32_t threads =
+        plan->units < unit_count ? plan->units : unit_count;
+    skn_status_t status = is_decoder ? skn_plan_read_text(plan, model, error)
+                                     : read_data(plan, model, threads, error);
+    if (status != SKN_OK)
+        return status;
     if (is_decoder)
         status = skn_plan_auto_decoder(plan, model, error);
     else

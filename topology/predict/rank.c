@@ -18,7 +18,7 @@
 #include "topology/predict/predictor_internal.h"
 #include "topology/predict/ranker_fit.h"
 #include "topology/run/resume.h"
-#include "topology/predict/parallel_for.h"
+#include "transport/socket/parallel_for.h"
 
 #define SHOWN_EACH SKN_RANK_SHOWN_EACH
 #define NEIGHBOURS SKN_RANK_NEIGHBOURS

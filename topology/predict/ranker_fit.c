@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "topology/predict/ranker_internal.h"
-#include "topology/predict/parallel_for.h"
+#include "transport/socket/parallel_for.h"
 
 /* Most labels below a node that is not split further. */
 #define LEAVES_MAX 100u

@@ -3,7 +3,7 @@
  *
  * Covers actors/predict/ranker.c, topology/predict/ranker_fit.c,
  * topology/predict/ranker_part.c, topology/predict/ranker_row.c,
- * topology/predict/parallel_for.c, and the use of a ranker by
+ * transport/socket/parallel_for.c, and the use of a ranker by
  * actors/predict/network.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,6 +1,7 @@
 /* test_text_rows.c - tests that rows of texts become points
- * (formats/dataset/text_rows.c, formats/dataset/preprocessing.c), the same from
- * each format and from the cache, and that a share of them can be held back.
+ * (formats/dataset/text_rows.c, formats/dataset/text_block.c,
+ * formats/dataset/preprocessing.c), the same from each format, from the cache
+ * and by any number of threads, and that a share of them can be held back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/dataset/preprocessing.h"
 #include "formats/dataset/vocabulary.h"
@@ -286,4 +287,74 @@ Test(text_rows, a_share_of_numbered_points_is_held_back)
                      skn_dataset_point(held, k + 1).feature[0]);
     skn_dataset_close(&kept);
     skn_dataset_close(&held);
+}
+
+/* Rows of several blocks, with more words than are counted at once (4,096), so
+ * that rare ones are forgotten; some rows cannot be read. */
+static void
+write_many_rows(void)
+{
+    uint32_t state = 1;
+    FILE *file = fopen(place.file, "w");
+    cr_assert_not_null(file);
+    (void)fputs("text,labels\n", file);
+    for (int row = 0; row < 50000; row++) {
+        for (int word = 0; word < 12; word++) {
+            state = state * 1664525u + 1013904223u;
+            uint32_t rank = (state >> 20) * (state >> 8 & 0xfff) / 512;
+            (void)fprintf(file, "word%u ", rank);
+        }
+        (void)fprintf(file, row % 1000 == 999 ? "\n" : ",l%d\n", row / 100);
+    }
+    (void)fclose(file);
+}
+
+static char *
+whole_cache(size_t *bytes)
+{
+    struct stat status;
+    FILE *file = fopen(place.cache, "rb");
+    cr_assert(file && fstat(fileno(file), &status) == 0);
+    char *all = malloc((size_t)status.st_size);
+    cr_assert_not_null(all);
+    *bytes = fread(all, 1, (size_t)status.st_size, file);
+    cr_assert_eq(*bytes, (size_t)status.st_size);
+    (void)fclose(file);
+    return all;
+}
+
+Test(text_rows, are_the_same_bytes_by_any_number_of_threads)
+{
+    static const uint32_t threads[] = { 1, 2, 5, 64, 1000 };
+    char *first = NULL;
+    size_t first_bytes = 0, bytes;
+    write_many_rows();
+    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+        const skn_dataset_options_t options = {
+            .preprocessing = PREPROCESSING("csv", "0.01"),
+            .threads = threads[k],
+        };
+        skn_dataset_t *dataset = open_rows(place.file, &options);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        cr_expect(info->built);
+        cr_expect_eq(info->point_count, 49950u);
+        cr_expect_eq(info->bad.points, 50u);
+        cr_expect_eq(info->label_count, 500u);
+        /* After rare words were forgotten, fewer are left than may be. */
+        cr_expect(info->feature_count > 100 && info->feature_count < 1000);
+        skn_dataset_close(&dataset);
+        char *all = whole_cache(&bytes);
+        if (!first) {
+            first = all;
+            first_bytes = bytes;
+            all = NULL;
+        } else {
+            cr_assert_eq(bytes, first_bytes);
+            cr_expect_eq(memcmp(all, first, bytes), 0, "%u threads",
+                         threads[k]);
+        }
+        free(all);
+        cr_assert_eq(unlink(place.cache), 0);
+    }
+    free(first);
 }

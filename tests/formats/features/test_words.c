@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 /* The words of the text, with a '|' behind each. */
 static void
@@ -88,7 +89,7 @@ Test(words, long_ones)
         memcpy(text + k, "\u00e9", 2);
     cr_assert(skn_words_add(&words, text, sizeof(text)));
     cr_expect_eq(words.count, 6);
-    cr_expect_eq(words.byte_count, 6 * SKN_WORD_MAX_BYTES);
+    cr_expect_eq(words.byte_count, 6 * (SKN_WORD_MAX_BYTES + 1));
     skn_words_fini(&words);
 }
 
@@ -171,11 +172,57 @@ Test(words, any_bytes)
             skn_words_clear(&again);
             cr_assert(skn_words_add(&again, word, bytes));
             cr_assert_eq(again.count, 1, "%.*s", (int)bytes, word);
-            cr_assert_eq(again.byte_count, bytes, "%.*s", (int)bytes, word);
+            cr_assert_eq(again.byte_count, bytes + 1, "%.*s", (int)bytes, word);
             cr_assert_eq(memcmp(again.bytes, word, bytes), 0, "%.*s",
                          (int)bytes, word);
         }
         skn_words_fini(&words);
         skn_words_fini(&again);
+    }
+}
+
+/* What utf8proc makes of ASCII, word by word with a '|' behind each. */
+static void
+ascii_by_utf8proc(const char *text, size_t bytes, char *want)
+{
+    utf8proc_uint8_t *folded = NULL;
+    utf8proc_ssize_t got = utf8proc_map(
+        (const utf8proc_uint8_t *)text, (utf8proc_ssize_t)bytes, &folded,
+        UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_COMPOSE |
+            UTF8PROC_CASEFOLD);
+    size_t at = 0;
+    cr_assert_eq(got, (utf8proc_ssize_t)bytes);
+    for (size_t k = 0; k < bytes; k++) {
+        const char *category = utf8proc_category_string(folded[k]);
+        if (category[0] == 'L' || category[0] == 'N')
+            want[at++] = (char)folded[k];
+        else if (at > 0 && want[at - 1] != '|')
+            want[at++] = '|';
+    }
+    if (at > 0 && want[at - 1] != '|')
+        want[at++] = '|';
+    want[at] = '\0';
+    free(folded);
+}
+
+/* ASCII is cut without utf8proc: each character, and random mixes of each
+ * length, at each place in a step of eight bytes. */
+Test(words, ascii_is_cut_as_by_utf8proc)
+{
+    char text[48], want[2 * sizeof(text)];
+    for (int byte = 0; byte < 0x80; byte++)
+        for (size_t bytes = 1; bytes < 20; bytes++)
+            for (size_t at = 0; at < bytes; at++) {
+                memset(text, bytes % 2 ? 'a' : '.', bytes);
+                text[at] = (char)byte;
+                ascii_by_utf8proc(text, bytes, want);
+                expect_bytes(text, bytes, want);
+            }
+    for (int round = 0; round < 20000; round++) {
+        size_t bytes = draw() % sizeof(text);
+        for (size_t k = 0; k < bytes; k++)
+            text[k] = (char)(draw() % 8 ? 0x30 + draw() % 0x50 : draw() % 0x80);
+        ascii_by_utf8proc(text, bytes, want);
+        expect_bytes(text, bytes, want);
     }
 }

@@ -1,7 +1,7 @@
 /* parallel_for.c - runs the same work on several threads, for code outside
  * actors.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "topology/predict/parallel_for.h"
+#include "transport/socket/parallel_for.h"
 
 #include "transport/socket/thread_start.h"
 

@@ -1,8 +1,8 @@
 /* parallel_for.h - runs the same work on several threads, for code outside
  * actors.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOPOLOGY_PREDICT_PARALLEL_FOR_H
-#define TOPOLOGY_PREDICT_PARALLEL_FOR_H
+#ifndef TRANSPORT_SOCKET_PARALLEL_FOR_H
+#define TRANSPORT_SOCKET_PARALLEL_FOR_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -153,6 +153,10 @@ for run in two three three/n1; do
     check "$run has the same answers" cmp one.txt other.txt
 done
 
+mkdir left && cp -r three/n[012] left # as if it had been stopped before that
+check "one process finds their network alone" "$skein" train --resume left
+check_match "and says that the ranker is left out" \
+    'the ranker is left out.*skein join left --trees 2' .check
 # The nodes of a prediction have a share of the weights each, and no ranker.
 "$skein" up rows.csv --local-nodes 2 "${ranked[@]}" -o checkpoint.path=two \
     --predict rows.csv -k 2 >two.txt 2>two.err

@@ -445,6 +445,8 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
     bool resumes = network->is_resume || network->is_again;
     if (resume->finished) {
         skn_training_send_resume(training, network);
+        if (network->run.left_trees > 0)
+            warn_left_trees(training, network);
         if (resumes)
             skn_training_warn(
                 training, "this run has finished: there is nothing to train",

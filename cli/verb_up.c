@@ -47,7 +47,8 @@ typedef struct up {
     bool failing, alone;     /* a node failed; it had joined no other node */
     bool unread;             /* standard output has no reader */
     bool done, stopped;      /* what the first node reported */
-    char path[SKN_TEXT_MAX]; /* of the run, unless the command names it */
+    cli_event_run_t run;     /* the run, as the first node reports it */
+    char path[SKN_TEXT_MAX]; /* its folder */
 } up_t;
 
 static skn_status_t
@@ -73,10 +74,13 @@ print_complaint(up_t *up, const cli_up_node_t *node, const char *line)
 }
 
 /* Removes the keys once every node has joined another one and so has read its
- * keys: if this process were killed later, no secrets would be left. */
+ * keys, in the last network: if this process were killed later, no secrets
+ * would be left. */
 static void
 forget_keys(up_t *up)
 {
+    if (up->run.network < up->run.network_count)
+        return;
     for (uint32_t k = 0; k < up->count; k++)
         if (!up->nodes[k].joined)
             return;
@@ -84,15 +88,36 @@ forget_keys(up_t *up)
 }
 
 static void
-tell_stop(up_t *up, const json_t *event)
+tell_stop(up_t *up, const json_t *event, const char *line)
 {
+    if (json_object_get(event, "batch") || json_object_get(event, "path")) {
+        cli_event_print(up->call, line, &up->bar, &up->run);
+        return;
+    }
     cli_bar_hide(&up->bar);
-    if (json_object_get(event, "batch"))
-        cli_event_tell_stop(up->call, event, up->path[0] ? up->path : NULL);
-    else
-        cli_tell_early_end(up->call,
-                           json_is_true(json_object_get(event, "begun")));
+    cli_tell_early_end(up->call, json_is_true(json_object_get(event, "begun")));
     (void)fflush(stdout);
+}
+
+/* Keeps what later sentences, and the end, need of the first node's events. */
+static void
+follow_first(up_t *up, const json_t *event, const char *name)
+{
+    cli_event_run_t *run = &up->run;
+    bool is_network = strcmp(name, "network") == 0;
+    if (is_network || (strcmp(name, "start") == 0 && run->network_count == 0))
+        (void)snprintf(up->path, sizeof(up->path), "%s",
+                       skn_json_word(event, is_network ? "whole" : "path"));
+    if (is_network) {
+        run->network = (uint32_t)skn_json_number(event, "network");
+        run->network_count = (uint32_t)skn_json_number(event, "of");
+        for (uint32_t k = 0; k < up->count; k++)
+            up->nodes[k].joined = false; /* they will read their keys again */
+    }
+    run->is_joined = run->is_joined || strcmp(name, "join") == 0;
+    run->is_trained = run->has_network && run->network == run->network_count;
+    if (strcmp(name, "done") == 0)
+        up->done = run->network_count == 0 || run->is_joined;
 }
 
 static void
@@ -106,20 +131,17 @@ take_event(void *job, cli_up_node_t *node, char *line)
     if (event && !node->spoke && node->last[0])
         print_complaint(up, node, node->last);
     node->spoke = node->spoke || event;
+    if (node->is_first)
+        follow_first(up, event, name);
     if (!node->joined && strcmp(name, "joined") == 0) {
         node->joined = true;
         forget_keys(up);
     }
-    up->done = up->done || strcmp(name, "done") == 0;
     up->stopped = up->stopped || strcmp(name, "stopped") == 0;
-    if (node->is_first && strcmp(name, "start") == 0 &&
-        !cli_config_value(up->config, "checkpoint.path")[0])
-        (void)snprintf(up->path, sizeof(up->path), "%s",
-                       skn_json_word(event, "path"));
     if (strcmp(name, "error") == 0)
         cli_up_keep_error(node, event);
     else if (node->is_first && strcmp(name, "stopped") == 0 && !up->call->json)
-        tell_stop(up, event);
+        tell_stop(up, event, line);
     else if (cli_up_report_take(&up->report, (size_t)(node - up->nodes), event,
                                 line))
         cli_bar_hide(&up->bar);
@@ -127,7 +149,8 @@ take_event(void *job, cli_up_node_t *node, char *line)
              cli_event_actor_waits(event) ||
              (up->call->json &&
               (strcmp(name, "link") == 0 || strcmp(name, "links") == 0)))
-        cli_event_print(up->call, line, &up->bar, NULL);
+        cli_event_print(up->call, line, &up->bar,
+                        node->is_first ? &up->run : NULL);
     json_decref(event);
 }
 
@@ -466,6 +489,8 @@ work(up_t *up)
     if (status == SKN_OK)
         status = cli_up_report_open(&up->report, up->call, &error);
     cli_bar_init(&up->bar, up->call);
+    up->run.path = up->path;
+    up->run.is_named = cli_config_value(up->config, "checkpoint.path")[0];
     for (uint32_t k = 0; k < up->count && status == SKN_OK; k++)
         status = start_node(up, &up->nodes[k], &error);
     if (status != SKN_OK)

@@ -298,12 +298,20 @@ print_prediction(const cli_call_t *call, const json_t *event,
 {
     const json_t *labels = json_object_get(event, "labels");
     const json_t *scores = json_object_get(event, "scores");
+    const json_t *names = json_object_get(event, "names");
     (void)call;
     (void)run;
-    for (size_t k = 0; k < json_array_size(labels); k++)
-        (void)skn_text_print(stdout, "%s%.0f:%.6g", k ? " " : "",
-                             json_number_value(json_array_get(labels, k)),
+    for (size_t k = 0; k < json_array_size(labels); k++) {
+        const char *name = json_string_value(json_array_get(names, k));
+        (void)fputs(k == 0 ? "" : names ? "\t" : " ", stdout);
+        if (name && name[0])
+            (void)fputs(name, stdout);
+        else
+            (void)skn_text_print(stdout, "%.0f",
+                                 json_number_value(json_array_get(labels, k)));
+        (void)skn_text_print(stdout, ":%.6g",
                              json_number_value(json_array_get(scores, k)));
+    }
     (void)fputc('\n', stdout);
 }
 

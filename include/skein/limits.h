@@ -36,6 +36,10 @@
 /* Nodes of a run: the user lists them in a file, and each has a link to
  * each. */
 #define SKN_CLUSTER_NODES_MAX 64u
+/* Where the same nodes begin several runs, one after the other, the second half
+ * of each one's id is these four bytes, and its number: a node may begin the
+ * next while another still ends the last. */
+#define SKN_RUN_PART_MARK "part"
 /* Window of a run: staleness grows with it; 8 is already ample. */
 #define SKN_WINDOW_MAX 64u
 /* Batches that are issued and not yet applied by all owners. An owner is at

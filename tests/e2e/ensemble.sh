@@ -54,8 +54,9 @@ check_code 64 "where to must be known" "$skein" join alone/1 alone/2
 check_code 66 "what is not there is not joined" \
     "$skein" join alone/1 alone/none --into no
 check_code 78 "17 are too many" "$skein" check tiny.yaml -o train.ensemble=17
-check_code 78 "nodes train no ensemble" "$skein" check tiny.yaml \
-    -o train.ensemble=2 -o 'nodes=[{name: a}]'
+check_code 78 "nodes that come and go train none" "$skein" check tiny.yaml \
+    -o train.ensemble=2 -o checkpoint.path=none -o 'nodes=[{name: a}]' \
+    -o 'coordinator={address: "tcp://127.0.0.1:7000"}'
 check_match "with what to do" 'skein join' .check
 check "a finished one is left as it is" \
     "$skein" train tiny.yaml "${three[@]}" --resume

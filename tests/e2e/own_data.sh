@@ -169,14 +169,38 @@ check_code 66 "there may be no newest run" "$skein" predict none/latest --text x
 
 # --- processes ----------------------------------------------------------------
 
-check "two nodes train" "$skein" up "$config" --local-nodes 2 \
-    -o data.train="$work/rows.csv" -o checkpoint.path="$work/two" \
-    "${columns[@]}" "${same[@]}"
-"$skein" inspect two >two.txt
-check_equal "to the same weights" "$(weights two)" "$(weights run.csv)"
-check "and the same calibration" cmp two/calibration run.csv/calibration
-check_match "and the same answers" '^sport:' \
-    <(ask two --text "a BALL over the net, goal")
+files_of() { (cd "$1/latest" && sha256sum -- *.safetensors); }
+ranked=(--text title --labels tags -o train.reduction=fixed
+    -o train.ranker_trees=2 -o train.epochs=3)
+check "one process trains a network and a ranker" "$skein" train rows.csv \
+    "${ranked[@]}" -o checkpoint.path=one
+check "two nodes train them" "$skein" up rows.csv --local-nodes 2 \
+    "${ranked[@]}" -o checkpoint.path=two
+check_equal "to the same weights and trees" "$(files_of two)" "$(files_of one)"
+check "and the same calibration" cmp two/calibration one/calibration
+check_equal "the ranker's among them" "$(files_of two | grep -c ranker)" 1
+check "so do nodes that come and go" timeout 120 "$skein" up rows.csv \
+    --local-nodes 3 --elastic --plain "${ranked[@]}" -o checkpoint.path=three
+check_equal "to the same weights and trees" \
+    "$(files_of three)" "$(files_of one)"
+ask one rows.csv >one.txt
+for run in two three three/n1; do
+    ask $run rows.csv >other.txt
+    check "$run has the same answers" cmp one.txt other.txt
+done
+
+mkdir left && cp -r three/n[012] left # as if it had been stopped before that
+check "one process finds their network alone" "$skein" train --resume left
+check_match "and says that the ranker is left out" \
+    'the ranker is left out.*skein join left --trees 2' .check
+# The nodes of a prediction have a share of the weights each, and no ranker.
+"$skein" up rows.csv --local-nodes 2 "${ranked[@]}" -o checkpoint.path=two \
+    --predict rows.csv -k 2 >two.txt 2>two.err
+check_match "nodes predict without the ranker, and say so" \
+    'warning: the ranker of this run is left out' two.err
+check_equal "with names, as one process does" \
+    "$(grep -cE '^(cooking|music, old|quotes "here"|sport|straße):0.*'$'\t' \
+        two.txt)" 1200
 
 # --- what is wrong ------------------------------------------------------------
 

@@ -75,9 +75,6 @@ check "an index finds, the ranker orders" \
     "$skein" predict run --index test.txt -k 3
 
 # --- refused ------------------------------------------------------------------
-check_code 78 "nodes grow none" "$skein" check tiny.yaml \
-    -o train.ranker_trees=2 -o 'nodes=[{name: a}]'
-check_match "with what to do" 'join --trees' .check
 check_code 78 "17 are too many" "$skein" check tiny.yaml \
     -o train.ranker_trees=17
 mv train.txt away.txt
@@ -139,6 +136,47 @@ check "the run continues" \
     --resume -o train.ranker_trees=16
 "$skein" join alone --trees 16 --into sixteen >/dev/null
 check_equal "to the same weights" "$(sha_in slow)" "$(sha_in sixteen)"
+
+# --- on several nodes ---------------------------------------------------------
+# `up` gives the files of `train`, also if it is told to stop meanwhile. Each
+# node begins each network, and the first one fits the ranker and joins.
+fixed=(-o train.reduction=fixed -o train.ranker_trees=16 -o train.epochs=3)
+pair=("${fixed[@]}" -o train.ensemble=2)
+sed 's/, shards: 2//' tiny.yaml >loose.yaml
+up=(timeout 200 "$skein" up loose.yaml --local-nodes)
+files_of() { (cd "$1/latest" && sha256sum -- *.safetensors); }
+"$skein" train tiny.yaml "${pair[@]}" -o checkpoint.path=p1 >/dev/null
+for nodes in 2 3; do
+    check "$nodes nodes train two networks and a ranker" \
+        "${up[@]}" $nodes "${pair[@]}" -o checkpoint.path=p$nodes
+    check_equal "with the files of one process" \
+        "$(files_of p$nodes)" "$(files_of p1)"
+    check_match "it prints what the ranker took" \
+        '^ranker 16 trees.*CPU s' .check
+    check_equal "and removes what it joined" \
+        "$(find p$nodes -name 'network-*' | wc -l)" 0
+done
+check "copies change nothing" "${up[@]}" 2 "${pair[@]}" \
+    -o checkpoint.copies=2 -o checkpoint.path=copies
+check_equal "  in the files" "$(files_of copies)" "$(files_of p1)"
+"$skein" train tiny.yaml "${fixed[@]}" -o checkpoint.path=f1 >/dev/null
+"${up[@]}" 2 "${fixed[@]}" -o checkpoint.path=f2 --requeue-code 85 \
+    >f2.out 2>&1 &
+victim=$!
+wait_until 300 grep -q '^done' f2.out
+kill -TERM "$victim"
+wait "$victim"
+check_equal "a stop while the ranker is fitted has the requeue code" "$?" 85
+check_match "and a command that continues" '^stopped, with all networks' f2.out
+cp -r f2 f3
+check "the nodes continue" "${up[@]}" 2 "${fixed[@]}" --resume \
+    -o checkpoint.path=f2
+check_equal "to the files of one process" "$(files_of f2)" "$(files_of f1)"
+check "a run that is over is scored again" "${up[@]}" 2 "${fixed[@]}" \
+    --resume --json -o checkpoint.path=f2
+check_equal "once" "$(grep -c '"event":"done"' .check)" 1
+check "one process continues it, too" "$skein" train --resume f3
+check_equal "to the same files" "$(files_of f3)" "$(files_of f1)"
 
 # --- damaged ------------------------------------------------------------------
 printf '\377\377\377' | dd of=late/latest/output.ranker.safetensors \

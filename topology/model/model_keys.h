@@ -297,10 +297,10 @@
             SKN_SETTING_SEED)                                                  \
     O(skn_model_train_t, int64_t, ensemble, "ensemble", INT, "auto", 1,        \
       SKN_ENSEMBLE_MAX, "auto",                                                \
-      "networks that `skein train` trains one after the other, each from "     \
-      "the next seed, and then joins into one that has all their units "       \
-      "and the mean of their logits; auto: 3 if labels are many and "          \
-      "rare, there are no ranker and no nodes, and epochs is auto, too; "      \
+      "networks that are trained one after the other, each from the next "     \
+      "seed, and then joined into one that has all their units and the "       \
+      "mean of their logits; auto: 3 if labels are many and rare, there "      \
+      "are no ranker and no coordinator, and epochs is auto, too; "            \
       "otherwise 1")                                                           \
     O(skn_model_train_t, int64_t, ranker_trees, "ranker_trees", INT, "auto",   \
       0, SKN_RANKER_TREES_MAX, "auto",                                         \
@@ -308,7 +308,7 @@
       "the network's best labels again once it is trained; 0: none; "          \
       "auto: 1 (2 if labels are rare) if points have four features or "        \
       "more, there are a thousand labels or more (200, if points have "        \
-      "several) and no nodes, and epochs is auto, too; otherwise 0")           \
+      "several), and epochs is auto, too; otherwise 0")                        \
     SKN_AUTO_KEY(O, skn_model_train_t, int64_t, batch_rows, "batch_rows",      \
                  "auto", "", SKN_SETTING_BATCH_ROWS)                           \
     O(skn_model_train_t, int64_t, batch_tokens, "batch_tokens", INT, "auto",   \

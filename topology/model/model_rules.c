@@ -310,23 +310,15 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     check_offload(&train->optimizer, node, problems);
     check_part("schedule", schedule_meanings, &train->schedule,
                train->schedule.kind, node, problems);
-    if (train->ensemble > 1 && model->node_count > 0) {
+    if (train->ensemble > 1 && model->coordinator.address[0]) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "ensemble"),
-                               "'ensemble' is %lld: the networks of an "
-                               "ensemble are trained without nodes",
+                               "'ensemble' is %lld: nodes that come and go "
+                               "train one network",
                                (long long)train->ensemble);
         (void)skn_problems_hint(problems,
-                                "train each with another seed, on nodes or "
-                                "not, and join them with `skein join`");
-    }
-    if (train->ranker_trees > 0 && model->node_count > 0) {
-        (void)skn_problems_add(problems, skn_rules_mark(node, "ranker_trees"),
-                               "'ranker_trees' is %lld: rankers are grown on "
-                               "one machine, without nodes",
-                               (long long)train->ranker_trees);
-        (void)skn_problems_hint(problems,
-                                "train without one, and run `skein join "
-                                "--trees` where the training file is");
+                                "train each with another seed and join them "
+                                "with `skein join`, or train without a "
+                                "coordinator");
     }
     if (train->patience > 0 && train->validate <= 0.0) {
         (void)skn_problems_add(problems, skn_rules_mark(node, "patience"),

@@ -59,6 +59,7 @@ typedef struct skn_plan {
                           * layer of each stage; behind the last: all */
     uint64_t parameters;
     uint64_t memory_bytes;  /* that the actors will hold, estimated */
+    uint64_t after_bytes;   /* to fit a ranker and join networks; 0: neither */
     uint64_t offload_bytes; /* that they will keep in files */
     bool offload_auto;      /* the model file leaves offload to the plan */
     uint32_t node_count;    /* 0: one process, also if one node is listed */

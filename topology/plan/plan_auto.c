@@ -261,7 +261,6 @@ is_restricted(const skn_model_t *model, skn_why_t why)
 {
     const char *given = model->train.epochs != SKN_AUTO ? "train.epochs is"
                         : model->train.max_batches != 0 ? "train.max_batches is"
-                        : model->node_count != 0        ? "nodes are"
                                                         : NULL;
     if (given)
         skn_why(why, "%s set, so that one network is trained, without a ranker",
@@ -315,7 +314,9 @@ auto_ensemble(const skn_plan_data_t *data, const skn_model_t *model,
 {
     if (is_restricted(model, why))
         return 1;
-    if (model->train.ranker_trees > 0)
+    if (model->coordinator.address[0])
+        skn_why(why, "nodes that come and go train one network");
+    else if (model->train.ranker_trees > 0)
         skn_why(why, "a ranker gains more than further networks would");
     else if (!skn_traits_has_rare_labels(data))
         skn_why(why, "labels are not rare: more networks add little");

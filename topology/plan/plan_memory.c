@@ -351,6 +351,19 @@ after_bytes(const skn_plan_t *plan)
     return all + 4 * points + whole;
 }
 
+/* The first of several nodes joins the networks. Which node of an elastic run
+ * will do so is not known, and it looks then whether it has the memory. */
+static void
+plan_first_after(skn_plan_t *plan)
+{
+    skn_plan_node_t *first = &plan->nodes[0];
+    if (plan->model->coordinator.address[0] ||
+        first->memory_bytes >= plan->after_bytes)
+        return;
+    plan->memory_bytes += plan->after_bytes - first->memory_bytes;
+    first->memory_bytes = plan->after_bytes;
+}
+
 void
 skn_plan_estimate(skn_plan_t *plan)
 {
@@ -368,13 +381,15 @@ skn_plan_estimate(skn_plan_t *plan)
         plan->nodes[n].offload_bytes = offload_bytes(plan, n);
         plan->offload_bytes += plan->nodes[n].offload_bytes;
     }
-    if (plan->node_count > 0)
+    plan->after_bytes = after_bytes(plan);
+    if (plan->node_count > 0) {
+        plan_first_after(plan);
         return;
+    }
     plan->memory_bytes = node_bytes(plan, 0);
     plan->offload_bytes = offload_bytes(plan, 0);
-    uint64_t after = after_bytes(plan);
-    if (plan->memory_bytes < after)
-        plan->memory_bytes = after;
+    if (plan->memory_bytes < plan->after_bytes)
+        plan->memory_bytes = plan->after_bytes;
 }
 
 const char *

@@ -489,6 +489,7 @@ open_run(skn_join_t *join, const char *config, skn_error_t *error)
 {
     size_t checkpoints = 0;
     skn_run_options_t options = { .config_text = config,
+                                  .run_id = join->extra.run_id,
                                   .wait_ms = SKN_LOCK_WAIT_MS };
     if (was_broken_off(join, config, &options.resume, error) != SKN_OK)
         return error->status;
@@ -543,8 +544,8 @@ begin(skn_join_t *join, skn_error_t *error)
             status = skn_run_form_copy(join->run, forms[k], path, error);
     if (status != SKN_OK)
         return status;
-    join->writer =
-        skn_checkpoint_begin(join->run, join->joined->batch, 0, error);
+    join->writer = skn_checkpoint_begin(join->run, join->joined->batch,
+                                        join->extra.generation, error);
     return join->writer ? SKN_OK : error->status;
 }
 

@@ -16,6 +16,8 @@
 typedef struct skn_join_extra {
     const skn_ranker_t *ranker;  /* NULL, or without labels: none */
     double seconds, cpu_seconds; /* time of making it, for the run's total */
+    const char *run_id;          /* of the new run; NULL: drawn at random */
+    uint64_t generation;         /* in the name of its checkpoint */
 } skn_join_extra_t;
 
 /* skn_networks_join without its checks of `into` and with a ranker that was

@@ -58,18 +58,23 @@ find_left(const skn_model_t *model, const skn_model_run_options_t *options,
     return status == SKN_NO_MEMORY ? status : SKN_OK;
 }
 
-/* Turns the run of several nodes into that of one process: nodes trained one
- * network without a ranker. */
+/* Turns the run of several nodes into that of one process. Networks in folders
+ * of their own are joined at the end; a network in the run's folder stays
+ * one. */
 static void
-leave_nodes(skn_model_t *model)
+leave_nodes(skn_model_run_t *run)
 {
+    skn_model_t *model = run->model;
+    run->left_nodes = model->node_count;
     model->node_count = 0;
     model->coordinator.address = "";
     model->checkpoint.copies = 1;
-    if (model->train.ensemble == SKN_AUTO)
-        model->train.ensemble = 1;
-    if (model->train.ranker_trees == SKN_AUTO)
-        model->train.ranker_trees = 0;
+    if (skn_run_config_is_whole(model->checkpoint.path))
+        return;
+    run->left_trees =
+        model->train.ranker_trees > 0 ? (uint32_t)model->train.ranker_trees : 0;
+    model->train.ensemble = 1;
+    model->train.ranker_trees = 0;
 }
 
 /* Finds which node this process is. A run with nodes never trains as one
@@ -104,10 +109,8 @@ find_node(skn_model_run_t *run, const skn_model_run_options_t *options,
     status = find_left(model, options, &left, error);
     if (status != SKN_OK)
         return status;
-    if (left) {
-        run->left_nodes = model->node_count;
-        leave_nodes(run->model);
-    }
+    if (left)
+        leave_nodes(run);
     if (!options->must_be_new || model->node_count < 2)
         return SKN_OK;
     status = skn_fail(error, SKN_USAGE,
@@ -149,8 +152,11 @@ find_old_run(skn_model_run_t *run, const skn_model_run_options_t *options,
     skn_from_t from = { .parts = skn_model_copies_parts(run->model),
                         .alone = !options->node,
                         .left = run->left_nodes > 1 };
+    /* The checkpoint is one of a network: this folder has none yet. */
+    bool is_given =
+        options->from && !skn_run_config_is_whole(options->run_path);
     skn_status_t status =
-        options->from ? skn_from_parse(options->from, &from, error) : SKN_OK;
+        is_given ? skn_from_parse(options->from, &from, error) : SKN_OK;
     return status == SKN_OK
                ? skn_resume_from(options->run_path, &from, &run->resume, error)
                : status;
@@ -221,6 +227,8 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
         (skn_model_layer_t *)(uintptr_t)&model->layers[model->layer_count - 1];
     bool half = train->optimizer.kind != SKN_OPTIMIZER_ADAM &&
                 train->updates == SKN_UPDATES_LOAN;
+    train->ensemble = 1; /* the run is one network */
+    train->ranker_trees = 0;
     model->data.test = options->predict;
     model->data.questions = true;
     train->optimizer.kind = SKN_OPTIMIZER_SGD;
@@ -238,6 +246,17 @@ only_look(skn_model_t *model, const skn_model_run_options_t *options)
                                              .bits = SKN_AUTO,
                                              .refresh_batches = SKN_AUTO,
                                              .uniform_rows = SKN_AUTO };
+}
+
+/* Nodes, each with a share of the network, have no use for a ranker. */
+static void
+note_ranker(skn_model_run_t *run, const skn_checkpoint_t *checkpoint)
+{
+    const skn_model_t *model = run->model;
+    char name[SKN_TEXT_MAX];
+    (void)snprintf(name, sizeof(name), "%s.ranker.parent",
+                   model->layers[model->layer_count - 1].name);
+    run->has_ranker = skn_checkpoint_find(checkpoint, name) != NULL;
 }
 
 /* Finds the best model of the run, or its newest; only on the first node. */
@@ -265,6 +284,7 @@ find_trained(skn_model_run_t *run, const skn_model_run_options_t *options,
         return error->status;
     resume->has_run = resume->has_checkpoint = true;
     resume->batch = skn_checkpoint_batch(checkpoint);
+    note_ranker(run, checkpoint);
     (void)snprintf(resume->checkpoint, sizeof(resume->checkpoint), "%s",
                    skn_checkpoint_path(checkpoint));
     skn_checkpoint_close(&checkpoint);
@@ -564,6 +584,8 @@ skn_model_run_open(skn_model_run_t *run, const skn_model_run_options_t *options,
         status = run->node > 0      ? find_run_elsewhere(run, options, error)
                  : options->predict ? find_trained(run, options, error)
                                     : find_run(run, options, error);
+    if (options->begins_with_others)
+        run->resume.finished = false;
     if (status != SKN_OK || run->resume.finished)
         return status;
     if (skn_model_is_decoder(run->model))

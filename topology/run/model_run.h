@@ -18,9 +18,11 @@ typedef struct skn_model_run_options {
     uint32_t progress_ms; /* between progress events; 0: none */
     /* from a stop to the next marker, at most; 0: the default */
     uint32_t patience_s;
-    bool resume;         /* continue the run of the folder */
-    const char *from;    /* exactly this checkpoint; NULL: the newest */
-    uint64_t generation; /* generation of the nodes */
+    bool resume;             /* continue the run of the folder */
+    const char *from;        /* exactly this checkpoint; NULL: the newest */
+    uint64_t generation;     /* generation of the nodes */
+    bool begins_with_others; /* plan a finished run, too: other nodes begin it,
+                              * and it ends at once */
     bool again;       /* the worker died: continue run_path, whatever it has */
     char *run_path;   /* [SKN_TEXT_MAX] "": chosen and written here */
     char *run_id;     /* [33] "": drawn and written here */
@@ -47,8 +49,10 @@ typedef struct skn_model_run {
     skn_resume_t resume;
     skn_topology_t *topology; /* NULL if the run has already finished */
     uint32_t actor_count;
-    uint32_t node;     /* the index of this node in the model */
-    size_t left_nodes; /* nodes that this one process continues without */
+    uint32_t node;       /* the index of this node in the model */
+    size_t left_nodes;   /* nodes that this one process continues without */
+    bool has_ranker;     /* a run that predicts: it does not use its ranker */
+    uint32_t left_trees; /* of the ranker that it leaves out */
     uint64_t data_hash;
 } skn_model_run_t;
 

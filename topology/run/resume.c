@@ -64,13 +64,21 @@ mark_best(skn_run_folder_t *run, uint64_t batch)
     free(list);
 }
 
-/* True if it was made of several networks, or of one and a ranker. */
-static bool
-is_joined(const skn_checkpoint_t *checkpoint)
+bool
+skn_resume_is_joined(const skn_checkpoint_t *checkpoint)
 {
     json_t *metadata = skn_json_read(skn_checkpoint_metadata(checkpoint));
     bool joined = json_object_get(metadata, "joined") != NULL;
     json_decref(metadata);
+    return joined;
+}
+
+bool
+skn_resume_joined_in(const char *path)
+{
+    skn_checkpoint_t *newest = skn_checkpoint_open(path, SKN_VERIFY_LAZY, NULL);
+    bool joined = newest && skn_resume_is_joined(newest);
+    skn_checkpoint_close(&newest);
     return joined;
 }
 
@@ -98,7 +106,7 @@ read_checkpoint(skn_run_folder_t *run, skn_checkpoint_t *checkpoint,
         !skn_checkpoint_is_whole(checkpoint))
         return status;
     resume->finished = true;
-    resume->joined = is_joined(checkpoint);
+    resume->joined = skn_resume_is_joined(checkpoint);
     status = skn_checkpoint_weights_sha256(checkpoint, sha256, error);
     if (status == SKN_OK)
         status = skn_ledger_read(checkpoint, &progress.ledger, error);
@@ -185,7 +193,7 @@ skn_resume_make_top(const char *path, skn_error_t *error)
     skn_status_t status = skn_folder_create(path, &folder, error);
     if (status == SKN_OK)
         status = skn_run_folder_batches(folder, path, &list, &count, error);
-    if (status == SKN_OK && count > 0) {
+    if (status == SKN_OK && count > 0 && !skn_resume_joined_in(path)) {
         (void)skn_fail(error, SKN_CANNOT_CREATE,
                        "%.200s holds a run of one process, at batch %" PRIu64,
                        path, list[0].batch);

@@ -70,6 +70,11 @@ skn_status_t skn_resume_fits(const skn_resume_t *resume, const char *path,
                              const skn_model_t *model, uint32_t features,
                              uint32_t labels, uint64_t text_hash,
                              skn_error_t *error);
+/* Whether it was made of several networks, or of one and a ranker; and whether
+ * the newest in the folder was. */
+struct skn_checkpoint;
+bool skn_resume_is_joined(const struct skn_checkpoint *checkpoint);
+bool skn_resume_joined_in(const char *path);
 /* Refuses to continue from `resume`, an unfinished run of one network, if
  * several networks or a ranker are requested: SKN_BAD_CONFIG. */
 skn_status_t skn_resume_single(const skn_resume_t *resume, const char *path,

@@ -18,8 +18,8 @@ static const char *const gone[] = {
     "model.layers.sampler.list_rows",
 };
 
-static bool
-is_ensemble(const char *folder)
+bool
+skn_run_config_is_whole(const char *folder)
 {
     char path[SKN_TEXT_MAX + 32];
     (void)snprintf(path, sizeof(path), "%s/" SKN_RUN_CONFIG_ENSEMBLE, folder);
@@ -33,7 +33,7 @@ config_of(const char *folder, skn_error_t *error)
     char *text = NULL;
     size_t bytes = 0;
     int descriptor = -1;
-    if (is_ensemble(folder)) {
+    if (skn_run_config_is_whole(folder)) {
         if (skn_folder_open(folder, &descriptor, error) == SKN_OK)
             (void)skn_folder_read_file(
                 descriptor, folder, SKN_RUN_CONFIG_ENSEMBLE,
@@ -97,7 +97,7 @@ skn_run_config_keep(const char *folder, const skn_model_t *model,
     char *text = NULL;
     size_t bytes = 0;
     int descriptor = -1;
-    if (is_resume && is_ensemble(folder))
+    if (is_resume && skn_run_config_is_whole(folder))
         return SKN_OK;
     FILE *file = open_memstream(&text, &bytes);
     skn_status_t status =

@@ -22,6 +22,8 @@ skn_status_t skn_run_config_read(const char *folder,
                                  size_t override_count, skn_model_t **model,
                                  struct skn_problems *problems,
                                  skn_error_t *error);
+/* Whether the folder has that file: its networks are in their own folders. */
+bool skn_run_config_is_whole(const char *folder);
 /* Stores `model`, whose paths are absolute, in the folder of an ensemble, which
  * is made; a run that is resumed (`is_resume`) leaves the stored config as it
  * is. */

@@ -212,8 +212,8 @@ newest_batch(const char *path)
 
 /* The run folder `path` may be one node's. If the folder `top` that holds it is
  * that run's, and the run has gone on there without the node (one process has
- * resumed it, or the other nodes have), the place becomes `top`, if that can be
- * opened. */
+ * resumed it, the other nodes have, or its ranker is there), the place becomes
+ * `top`, if that can be opened. */
 static skn_status_t
 follow_run(skn_trained_place_t *place, const char *path, const char *top,
            skn_error_t *error)
@@ -228,7 +228,8 @@ follow_run(skn_trained_place_t *place, const char *path, const char *top,
         return skn_fail(error, SKN_NO_MEMORY, "%s", fault.text);
     bool is_newer = nodes.count > 0 &&
                     strcmp(nodes.run_id, skn_run_folder_id(place->run)) == 0 &&
-                    newest_batch(top) > newest_batch(path);
+                    (newest_batch(top) > newest_batch(path) ||
+                     (begun && skn_resume_joined_in(top)));
     if (is_newer && begun)
         run = skn_run_folder_open_read_only(top, &fault);
     if (!is_newer || (begun && !run)) {

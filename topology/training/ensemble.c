@@ -14,6 +14,7 @@
 
 #include "actors/course/progress.h"
 #include "formats/folder/folder.h"
+#include "topology/config/shell_word.h"
 #include "topology/predict/evaluate.h"
 #include "topology/predict/join.h"
 #include "topology/predict/rank.h"
@@ -54,16 +55,26 @@ static ensemble_t
 ensemble_of(skn_training_t *training)
 {
     const skn_network_run_t *whole = &training->whole;
+    const skn_plan_t *plan = &whole->run.plan;
     const skn_model_train_t *train = &whole->run.model->train;
     return (ensemble_t){
         .training = training,
         .path = whole->path,
         .networks = (uint32_t)train->ensemble,
         .ranker_trees = (uint32_t)train->ranker_trees,
-        .threads = whole->run.plan.units,
+        .threads = plan->node_count > 0 ? plan->nodes[whole->run.node].units
+                                        : plan->units,
         .seed = train->seed,
         .is_resume = whole->is_resume || whole->is_again,
     };
+}
+
+/* On several nodes each one trains its share of every network, and the first,
+ * which has the run's folder, fits the ranker and joins them. */
+static bool
+leads(const skn_training_t *training)
+{
+    return training->whole.run.node == 0;
 }
 
 /* --- what may be trained -------------------------------------------------- */
@@ -124,8 +135,15 @@ skn_ensemble_check(skn_training_t *training, bool *is_ensemble,
     const skn_resume_t *resume = &whole->run.resume;
     const skn_model_train_t *train = &whole->run.model->train;
     *is_ensemble = false;
-    if (training->options.node) /* nodes train one network */
+    training->ranks_last = training->options.elastic && leads(training) &&
+                           !training->options.predict &&
+                           train->ranker_trees > 0;
+    if (training->options.predict || training->options.elastic)
         return SKN_OK;
+    if (!leads(training)) {
+        *is_ensemble = has_parts(train);
+        return check_sizes(whole->run.model, error);
+    }
     bool begun = skn_networks_begun(whole->path, 0);
     skn_status_t status = has_parts(train)
                               ? skn_resume_single(resume, whole->path, error)
@@ -239,7 +257,7 @@ set_overrides(const skn_training_t *training, skn_network_run_t *network,
     return SKN_OK;
 }
 
-/* Trains the network; it resumes only if there is something to resume. */
+/* Trains the network. */
 static skn_status_t
 train_member(const ensemble_t *ensemble, const ensemble_member_t *member,
              bool is_resume, skn_network_run_t *network, skn_error_t *error)
@@ -263,42 +281,47 @@ train_member(const ensemble_t *ensemble, const ensemble_member_t *member,
     return status;
 }
 
-/* Trains network `k` unless that was done before. *stopped: it was asked to
- * stop, in it or after it. */
+/* Trains network `k` unless that was done before. Several nodes begin every
+ * network together, since only the first one knows which are done: there, a
+ * network that is done ends at once. *stopped: it was asked to stop, in it or
+ * after it. */
 static skn_status_t
 take_member(const ensemble_t *ensemble, uint32_t k, bool *stopped,
             skn_error_t *error)
 {
     skn_training_t *training = ensemble->training;
+    bool is_leader = leads(training), is_node = training->options.node;
     ensemble_member_t member = member_of(ensemble, k);
     skn_training_set_network(training, k + 1, ensemble->networks);
-    state_t state = state_of(member.path, SKN_VERIFY_ALL);
+    state_t state = is_leader ? state_of(member.path, SKN_VERIFY_ALL) : ABSENT;
     bool known = state == DONE && ensemble->is_resume;
-    send_member(ensemble, &member, k, known);
-    if (known)
+    if (is_leader)
+        send_member(ensemble, &member, k, known);
+    if (known && !is_node)
         return SKN_OK;
     skn_network_run_t *network = calloc(1, sizeof(*network));
     if (!network)
         return skn_fail(error, SKN_NO_MEMORY, "no memory for a network");
-    skn_status_t status =
-        train_member(ensemble, &member, ensemble->is_resume && state == BEGUN,
-                     network, error);
+    network->begins_with_others = is_node;
+    network->part = is_node && ensemble->networks > 1 ? k + 1 : 0;
+    skn_status_t status = train_member(
+        ensemble, &member, ensemble->is_resume && (is_node || state == BEGUN),
+        network, error);
     bool was_told = network->is_stopped; /* by its own event `stopped` */
-    *stopped =
-        status == SKN_OK && (atomic_load(&training->stop) || !network->is_done);
+    bool is_done = is_leader ? network->is_done : !network->is_stopped;
+    *stopped = status == SKN_OK && (atomic_load(&training->stop) || !is_done);
     skn_network_run_fini(network);
     free(network);
-    if (*stopped && !was_told)
+    if (*stopped && !was_told && is_leader)
         skn_training_send_stopped(training, ensemble->path);
     return status;
 }
 
 /* --- the whole ------------------------------------------------------------ */
 
-skn_status_t
-skn_ensemble_score(skn_training_t *training, skn_error_t *error)
+static skn_status_t
+score(skn_training_t *training, const char *path, skn_error_t *error)
 {
-    const char *path = training->whole.path;
     skn_trained_t trained;
     skn_progress_t progress = { 0 };
     skn_evaluation_t found = { 0 };
@@ -335,6 +358,12 @@ skn_ensemble_score(skn_training_t *training, skn_error_t *error)
     skn_training_send(training, &done);
     training->whole.is_done = true;
     return SKN_OK;
+}
+
+skn_status_t
+skn_ensemble_score(skn_training_t *training, skn_error_t *error)
+{
+    return score(training, training->whole.path, error);
 }
 
 /* Removes the ensemble's config: the joined network has a run.json now. */
@@ -381,26 +410,37 @@ send_joined(const ensemble_t *ensemble, const skn_joined_t *joined)
     skn_training_send(ensemble->training, &event);
 }
 
+/* Fits the ranker to the first of the networks `path`, and joins them. */
+static skn_status_t
+join_paths(const ensemble_t *ensemble, const char *const *path,
+           skn_join_extra_t *extra, skn_error_t *error)
+{
+    skn_joined_t joined;
+    skn_ranker_t ranker = { 0 };
+    extra->ranker = &ranker;
+    skn_status_t status = fit_ranker(ensemble, path[0], &ranker, extra, error);
+    if (status == SKN_OK)
+        status = skn_join(ensemble->path, path, ensemble->networks, extra,
+                          &joined, error);
+    skn_ranker_fini(&ranker);
+    if (status == SKN_OK)
+        send_joined(ensemble, &joined);
+    return status;
+}
+
 static skn_status_t
 join(const ensemble_t *ensemble, skn_error_t *error)
 {
     ensemble_member_t member[SKN_ENSEMBLE_MAX];
     const char *path[SKN_ENSEMBLE_MAX];
-    skn_joined_t joined;
-    skn_ranker_t ranker = { 0 };
-    skn_join_extra_t extra = { .ranker = &ranker };
+    skn_join_extra_t extra = { 0 };
     for (uint32_t k = 0; k < ensemble->networks; k++) {
         member[k] = member_of(ensemble, k);
         path[k] = member[k].path;
     }
-    skn_status_t status = fit_ranker(ensemble, path[0], &ranker, &extra, error);
-    if (status == SKN_OK)
-        status = skn_join(ensemble->path, path, ensemble->networks, &extra,
-                          &joined, error);
-    skn_ranker_fini(&ranker);
+    skn_status_t status = join_paths(ensemble, path, &extra, error);
     if (status != SKN_OK)
         return status;
-    send_joined(ensemble, &joined);
     /* The first network is removed last: its presence shows that there are
      * networks to remove. */
     for (uint32_t k = ensemble->networks; k-- > 0 && status == SKN_OK;)
@@ -433,21 +473,29 @@ skn_ensemble_sweep(const char *path)
     skn_checkpoint_close(&checkpoint);
 }
 
+static skn_status_t
+begin(const ensemble_t *ensemble, skn_error_t *error)
+{
+    skn_training_t *training = ensemble->training;
+    skn_training_send_auto(training, &training->whole.run);
+    skn_status_t status = skn_run_config_keep(
+        ensemble->path, &training->whole.run.whole, ensemble->is_resume, error);
+    return status == SKN_OK && ensemble->is_resume
+               ? check_all_best(ensemble, error)
+               : status;
+}
+
 skn_status_t
 skn_ensemble_train(skn_training_t *training, skn_error_t *error)
 {
     const ensemble_t ensemble = ensemble_of(training);
     bool stopped = false;
-    skn_training_send_auto(training, &training->whole.run);
-    skn_status_t status = skn_run_config_keep(
-        ensemble.path, &training->whole.run.whole, ensemble.is_resume, error);
-    if (status == SKN_OK && ensemble.is_resume)
-        status = check_all_best(&ensemble, error);
+    skn_status_t status = leads(training) ? begin(&ensemble, error) : SKN_OK;
     for (uint32_t k = 0; k < ensemble.networks && status == SKN_OK && !stopped;
          k++)
         status = take_member(&ensemble, k, &stopped, error);
     training->was_stopped = stopped;
-    if (status != SKN_OK || stopped)
+    if (status != SKN_OK || stopped || !leads(training))
         return status;
     skn_training_set_phase(training, SKN_TRAINING_JOINS);
     status = join(&ensemble, error);
@@ -457,4 +505,75 @@ skn_ensemble_train(skn_training_t *training, skn_error_t *error)
         status = SKN_OK;
     }
     return status;
+}
+
+/* --- nodes that come and go ----------------------------------------------- */
+
+/* Refuses if this machine, which leads by chance, lacks the memory. */
+static skn_status_t
+check_memory(const skn_training_t *training, skn_error_t *error)
+{
+    uint64_t needs = training->whole.run.plan.after_bytes;
+    uint64_t available = skn_memory_available_bytes();
+    return needs <= available
+               ? SKN_OK
+               : skn_fail(error, SKN_NO_MEMORY,
+                          "about %" PRIu64 " MiB of memory are needed, %" PRIu64
+                          " MiB are available",
+                          needs >> 20, available >> 20);
+}
+
+/* Goes on with the network alone, which the folders of the nodes have. */
+static void
+leave_ranker(skn_training_t *training, const char *top,
+             const skn_error_t *error)
+{
+    char text[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_TEXT_BYTES];
+    char word[SKN_SHELL_WORD_BYTES];
+    (void)snprintf(text, sizeof(text), "the ranker is left out: %.400s",
+                   error->text);
+    (void)snprintf(
+        hint, sizeof(hint),
+        "where the folders of all nodes are, `skein join %.200s --trees "
+        "%" PRId64 " --into FOLDER` adds it",
+        skn_shell_word(top, word),
+        training->whole.run.model->train.ranker_trees);
+    skn_training_warn(training, text, hint);
+    if (training->done)
+        skn_line_queue_put(&training->task.queue, training->done);
+}
+
+skn_status_t
+skn_ensemble_rank(skn_training_t *training, skn_error_t *error)
+{
+    const skn_network_run_t *whole = &training->whole;
+    const char *slash = strrchr(whole->path, '/');
+    char top[SKN_TEXT_MAX];
+    (void)snprintf(top, sizeof(top), "%.*s",
+                   slash ? (int)(slash - whole->path) : 1,
+                   slash ? whole->path : ".");
+    const char *const paths[] = { whole->path };
+    ensemble_t ensemble = ensemble_of(training);
+    ensemble.path = top;
+    ensemble.networks = 1;
+    skn_join_extra_t extra = { .run_id = whole->run_id,
+                               .generation = training->options.generation + 1 };
+    skn_training_set_network(training, 1, 1);
+    skn_training_set_phase(training, SKN_TRAINING_JOINS);
+    bool is_joined =
+        skn_resume_joined_in(top); /* by a leader that died since */
+    skn_status_t status = is_joined ? SKN_OK : check_memory(training, error);
+    if (status == SKN_OK && !is_joined)
+        status = join_paths(&ensemble, paths, &extra, error);
+    if (status == SKN_OK)
+        status = score(training, top, error);
+    if (status == SKN_OK)
+        return SKN_OK;
+    if (atomic_load(&training->stop)) {
+        training->was_stopped = true;
+        skn_training_send_stopped(training, top);
+    } else {
+        leave_ranker(training, top, error);
+    }
+    return SKN_OK;
 }

@@ -15,6 +15,10 @@ skn_status_t skn_ensemble_check(skn_training_t *training, bool *is_ensemble,
  * keeps those that are trained already, joins them there, and removes their
  * folders. A stop ends it with SKN_OK. */
 skn_status_t skn_ensemble_train(skn_training_t *training, skn_error_t *error);
+/* Fits the ranker of an elastic run, whose network is done, and joins the two
+ * in the folder that holds those of its nodes. If that fails, the run is done
+ * without it, and a warning has the reason. A stop ends it with SKN_OK. */
+skn_status_t skn_ensemble_rank(skn_training_t *training, skn_error_t *error);
 /* Sends the event `done` of a joined run, with its scores. */
 skn_status_t skn_ensemble_score(skn_training_t *training, skn_error_t *error);
 /* Removes the folders of networks in the run folder `path` that are joined in

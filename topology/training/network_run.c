@@ -13,9 +13,11 @@
 #include "actors/machine/usage.h"
 #include "formats/checkpoint/salvage.h"
 #include "skein/event.h"
+#include "topology/config/shell_word.h"
 #include "topology/run/shortfall.h"
 #include "topology/training/calibrating.h"
 #include "topology/training/load_report.h"
+#include "topology/training/named_labels.h"
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
 #include "transport/socket/clock.h"
@@ -70,6 +72,7 @@ skn_network_run_plan(skn_training_t *training, skn_network_run_t *network,
         .generation = how->generation,
         .patience_s = how->stop_s,
         .again = network->is_again,
+        .begins_with_others = network->begins_with_others,
         .must_be_new = true,
         .node = how->node,
         .predict = how->predict,
@@ -151,6 +154,21 @@ warn_notes(skn_training_t *training, const skn_plan_data_t *data)
         skn_training_warn(training, data->note[k].text, data->note[k].hint);
 }
 
+static void
+warn_left_trees(skn_training_t *training, const skn_network_run_t *network)
+{
+    char hint[SKN_ERROR_TEXT_BYTES], word[SKN_SHELL_WORD_BYTES];
+    (void)snprintf(hint, sizeof(hint),
+                   "when it is done, `skein join %.200s --trees %u --into "
+                   "FOLDER` adds it",
+                   skn_shell_word(network->path, word),
+                   network->run.left_trees);
+    skn_training_warn(training,
+                      "the ranker is left out: the network of nodes that come "
+                      "and go is continued alone",
+                      hint);
+}
+
 /* The first node announces the run; each one what its machine lacks. */
 static void
 announce(skn_training_t *training, skn_network_run_t *network, bool resumes)
@@ -166,8 +184,16 @@ announce(skn_training_t *training, skn_network_run_t *network, bool resumes)
                 "the run continues in this one process; once it has saved, its "
                 "nodes cannot continue it",
                 "to continue on the nodes, stop now and use `skein up`");
+        if (run->left_trees > 0)
+            warn_left_trees(training, network);
         skn_training_send_start(training, network);
     }
+    if (run->node == 0 && run->has_ranker)
+        skn_training_warn(training,
+                          "the ranker of this run is left out: its network "
+                          "alone ranks the labels",
+                          "`skein predict` uses it, on a machine with memory "
+                          "for the whole model");
     if (run->node == 0)
         warn_notes(training, &run->plan.data);
     if (run->node == 0 && !predicts) {
@@ -185,8 +211,9 @@ typedef struct following {
     skn_topology_t *topology;
     uint32_t saves; /* requests that were passed on */
     bool stopped, broken;
-    bool is_done;    /* one of the events was `done` */
-    bool holds_done; /* what comes after it is left to the training */
+    bool is_done;       /* one of the events was `done` */
+    bool holds_done;    /* what comes after it is left to the training */
+    skn_names_t *names; /* of the labels of predictions; NULL: none */
     skn_calibration_t calibration; /* of predictions; { 0 }: none */
     skn_load_report_t load;
     char line[SKN_EVENT_BYTES_MAX];
@@ -201,14 +228,27 @@ may_salvage(const skn_training_t *training, const skn_model_run_t *run)
            run->model->coordinator.recovery == SKN_RECOVERY_PARTIAL;
 }
 
-/* Makes the id that links compare, from the run and its generation, so that
- * nodes of an older generation cannot talk to nodes of a newer one. */
+/* A node other than the first has no id yet, and adopts that of this part. */
+static void
+name_part(const skn_network_run_t *network, char link_id[SKN_RUN_ID_BYTES])
+{
+    const char *mark = SKN_RUN_PART_MARK;
+    (void)snprintf(link_id, SKN_RUN_ID_BYTES, "%.16s%02x%02x%02x%02x%08" PRIx32,
+                   network->run_id[0] ? network->run_id : "0000000000000000",
+                   mark[0], mark[1], mark[2], mark[3], network->part);
+}
+
+/* Makes the id that links compare: from the run and its generation, so that
+ * nodes of an older generation cannot talk to nodes of a newer one, or from the
+ * number of one of several networks. */
 static void
 name_links(const skn_network_run_t *network, uint64_t generation,
            char link_id[SKN_RUN_ID_BYTES])
 {
     memcpy(link_id, network->run_id, SKN_RUN_ID_BYTES);
-    if (link_id[0] && generation > 0)
+    if (network->part > 0)
+        name_part(network, link_id);
+    else if (link_id[0] && generation > 0)
         (void)snprintf(link_id + LINK_RUN_DIGITS,
                        SKN_RUN_ID_BYTES - LINK_RUN_DIGITS, "%08" PRIx32,
                        (uint32_t)generation);
@@ -282,23 +322,32 @@ has_room(skn_training_t *training)
            skn_line_queue_count(&training->task.queue) < SKN_EVENTS_MAX;
 }
 
-/* Passes a prediction on with the probabilities that one process gives. */
+/* Passes an event on: a prediction with names, and with the probabilities that
+ * one process gives. */
 static void
-pass_prediction(following_t *following)
+pass_event(following_t *following)
 {
-    char *event =
-        skn_calibration_event(&following->calibration, following->line);
-    skn_line_queue_put(&following->training->task.queue,
-                       event ? event : following->line);
-    free(event);
+    skn_training_t *training = following->training;
+    const char *event = following->line;
+    skn_json_text_t named = { 0 };
+    char *scored = NULL;
+    if (following->calibration.points > 0 && skn_event_is(event, "prediction"))
+        scored = skn_calibration_event(&following->calibration, event);
+    if (scored)
+        event = scored;
+    if (skn_named_labels_write(following->names, event, &named))
+        skn_training_send(training, &named);
+    else
+        skn_line_queue_put(&training->task.queue, event);
+    free(scored);
 }
 
 /* Notes what the training has to know of an event, and passes it on. */
 static void
 take_event(following_t *following)
 {
-    double answers = 0;
     skn_training_t *training = following->training;
+    double answers = 0;
     if (skn_event_is(following->line, "done")) {
         following->is_done = true;
         if (following->holds_done)
@@ -309,12 +358,7 @@ take_event(following_t *following)
                skn_event_number(following->line, "answers", &answers)) {
         training->saves_answered += (uint32_t)answers;
     }
-    if (following->calibration.points > 0 &&
-        skn_event_is(following->line, "prediction")) {
-        pass_prediction(following);
-        return;
-    }
-    skn_line_queue_put(&training->task.queue, following->line);
+    pass_event(following);
 }
 
 /* Passes all events on until the last actor has left. */
@@ -414,13 +458,16 @@ run_topology(following_t *following, skn_network_run_t *network,
     return status;
 }
 
-/* Whether the network is the model that the training calibrates next. Of nodes
- * that stay to the end, the first one does it. */
+/* Whether the training has more to do with the network before it is done: it
+ * fits a ranker, or calibrates. Of nodes that stay to the end, the first one
+ * calibrates. */
 static bool
 holds_done(const skn_training_t *training, const skn_network_run_t *network)
 {
     const skn_training_options_t *how = &training->options;
     const skn_model_t *model = network->run.model;
+    if (training->ranks_last)
+        return network == &training->whole;
     return network == &training->whole && network->run.node == 0 &&
            !how->elastic && !how->predict && !network->run.resume.joined &&
            !skn_model_is_decoder(model) &&
@@ -435,6 +482,8 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
     bool resumes = network->is_resume || network->is_again;
     if (resume->finished) {
         skn_training_send_resume(training, network);
+        if (network->run.left_trees > 0)
+            warn_left_trees(training, network);
         if (resumes)
             skn_training_warn(
                 training, "this run has finished: there is nothing to train",
@@ -442,7 +491,7 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
                 "another checkpoint.path");
         if (holds_done(training, network) && resume->done.bytes)
             training->done = strdup(resume->done.bytes);
-        if (!training->done && (!resume->joined || training->options.node))
+        if (!training->done && !resume->joined)
             skn_training_send(training, &resume->done);
         network->is_done = true;
         return SKN_OK;
@@ -458,7 +507,12 @@ skn_network_run_train(skn_training_t *training, skn_network_run_t *network,
         following->calibration = skn_training_calibration(network);
     skn_load_report_init(&following->load, training->options.elastic);
     announce(training, network, resumes);
-    skn_status_t status = run_topology(following, network, error);
+    skn_status_t status = SKN_OK;
+    if (training->options.predict && network->run.node == 0)
+        status = skn_named_labels_open(network->path, &following->names, error);
+    if (status == SKN_OK)
+        status = run_topology(following, network, error);
+    skn_names_close(&following->names);
     free(following);
     skn_topology_destroy(&network->run.topology);
     return status;

@@ -187,6 +187,7 @@ plan(skn_training_t *training, skn_error_t *error)
     whole->override_count = how->override_count;
     whole->is_resume = how->resume || how->from;
     whole->is_again = how->path && how->run_id;
+    whole->begins_with_others = how->elastic;
     if (how->path)
         (void)snprintf(whole->path, sizeof(whole->path), "%s", how->path);
     if (how->run_id)
@@ -206,12 +207,14 @@ train_single(skn_training_t *training, skn_error_t *error)
 {
     skn_network_run_t *whole = &training->whole;
     skn_status_t status = skn_network_run_train(training, whole, error);
+    if (status == SKN_OK && training->ranks_last)
+        return whole->is_done ? skn_ensemble_rank(training, error) : status;
     if (training->done) {
         if (status == SKN_OK)
             skn_training_calibrate(training, whole->path);
         skn_line_queue_put(&training->task.queue, training->done);
     }
-    if (status != SKN_OK || training->options.node)
+    if (status != SKN_OK)
         return status;
     if (whole->is_resume && skn_networks_begun(whole->path, 0))
         skn_ensemble_sweep(whole->path);

@@ -144,7 +144,8 @@ skn_training_send_resume(skn_training_t *training,
                           "an older checkpoint is used");
     if (!resume->has_checkpoint &&
         (training->options.from ||
-         (!resume->has_run && !training->options.resume)))
+         (!resume->has_run &&
+          (!training->options.resume || network->begins_with_others))))
         return; /* it was meant to start at batch 0 */
     if (!resume->has_checkpoint) {
         skn_training_warn(training,

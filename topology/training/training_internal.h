@@ -24,7 +24,8 @@ typedef struct skn_network_run {
     const char **overrides; /* the training's, then the network's own */
     uint32_t override_count;
     bool is_resume, is_again; /* as in skn_model_run_options_t */
-    bool is_part;             /* one of several networks */
+    bool begins_with_others;  /* on other nodes, even if it is trained */
+    uint32_t part; /* number of a network of several on nodes, from 1; or 0 */
     bool is_done, is_stopped; /* how it ended */
     uint64_t prepare_ns;      /* time spent on its plan */
 } skn_network_run_t;
@@ -54,8 +55,12 @@ struct skn_training {
     /* The host's until the start, then the thread's. */
     skn_network_run_t whole;
     bool is_ensemble; /* networks are trained in folders of `whole` */
+    /* A node leads an elastic run that gets a ranker when its network is
+     * done. */
+    bool ranks_last;
+    char *done;       /* the event `done`, until the model has its ranker and is
+                 * calibrated; or NULL */
     bool was_stopped; /* it was asked to stop, and is not done */
-    char *done; /* the event `done`, until the model is calibrated; or NULL */
     uint32_t saves_answered; /* requests that a checkpoint has answered: the
                               * next network gets the others */
     uint64_t cpu_begin_ns; /* CPU time of the process when this training, or its

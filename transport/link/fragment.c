@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "skein/limits.h"
 #include "transport/message/walk.h"
 
 /* First bytes of the msgpack specification, "formats". */
@@ -271,4 +272,30 @@ uint64_t
 skn_refusal_read(const uint8_t *body)
 {
     return get_u64(body);
+}
+
+/* --- the id of a run ------------------------------------------------------ */
+
+#define ID_BYTES (SKN_LINK_RUN_BYTES / 2)
+#define MARK_BYTES (sizeof(SKN_RUN_PART_MARK) - 1)
+
+static bool
+has_mark(const uint8_t run[SKN_LINK_RUN_BYTES])
+{
+    return memcmp(run + ID_BYTES, SKN_RUN_PART_MARK, MARK_BYTES) == 0;
+}
+
+bool
+skn_link_run_is_known(const uint8_t run[SKN_LINK_RUN_BYTES])
+{
+    static const uint8_t none[SKN_LINK_RUN_BYTES];
+    return memcmp(run, none, has_mark(run) ? ID_BYTES : sizeof(none)) != 0;
+}
+
+bool
+skn_link_run_is_other_part(const uint8_t one[SKN_LINK_RUN_BYTES],
+                           const uint8_t other[SKN_LINK_RUN_BYTES])
+{
+    return has_mark(one) && has_mark(other) &&
+           memcmp(one + ID_BYTES, other + ID_BYTES, ID_BYTES) != 0;
 }

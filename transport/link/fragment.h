@@ -12,6 +12,7 @@
 #define TRANSPORT_LINK_FRAGMENT_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "skein/error.h"
@@ -100,6 +101,13 @@ size_t skn_fragment_write(const skn_fragment_header_t *header,
 skn_status_t skn_fragment_read(skn_frame_t frame, size_t body_bytes,
                                skn_fragment_header_t *header,
                                skn_link_reason_t *reason, skn_error_t *error);
+
+/* Whether `run` is an id, and not one to be adopted: all bytes are zero, or all
+ * before the mark. */
+bool skn_link_run_is_known(const uint8_t run[SKN_LINK_RUN_BYTES]);
+/* Whether both are ids with the mark, but with different numbers. */
+bool skn_link_run_is_other_part(const uint8_t one[SKN_LINK_RUN_BYTES],
+                                const uint8_t other[SKN_LINK_RUN_BYTES]);
 
 /* The bodies of hello and refuse: u64s, little-endian. */
 typedef struct skn_hello {

@@ -42,13 +42,6 @@ skn_link_reason_name(skn_link_reason_t reason)
 
 /* --- life ---------------------------------------------------------------- */
 
-static bool
-is_zero(const uint8_t run[SKN_LINK_RUN_BYTES])
-{
-    static const uint8_t none[SKN_LINK_RUN_BYTES];
-    return memcmp(run, none, sizeof(none)) == 0;
-}
-
 static void
 size_default(size_t *option, size_t value)
 {
@@ -106,7 +99,7 @@ copy_options(skn_link_t *link, const skn_link_options_t *options)
     time_default(&own->pulse_ns, 1000 * MS);
     time_default(&own->suspect_ns, 4000 * MS);
     time_default(&own->silence_ns, 10000 * MS);
-    link->has_run = !is_zero(own->run);
+    link->has_run = skn_link_run_is_known(own->run);
 }
 
 skn_link_t *
@@ -199,7 +192,7 @@ skn_link_run(const skn_link_t *link, uint8_t run[SKN_LINK_RUN_BYTES])
 void
 skn_link_set_run(skn_link_t *link, const uint8_t run[SKN_LINK_RUN_BYTES])
 {
-    if (link->has_run || is_zero(run))
+    if (link->has_run || !skn_link_run_is_known(run))
         return;
     memcpy(link->options.run, run, SKN_LINK_RUN_BYTES);
     link->has_run = true;

@@ -62,7 +62,8 @@ typedef enum skn_link_state {
 typedef struct skn_link_options {
     const char *node_name, *peer_name; /* for sentences only; copied */
     uint32_t node, peer; /* indices in the list of nodes; differ; 0: first */
-    uint8_t run[SKN_LINK_RUN_BYTES]; /* all zero: adopt that of node 0 */
+    /* All zero, or zero up to SKN_RUN_PART_MARK: adopt that of node 0. */
+    uint8_t run[SKN_LINK_RUN_BYTES];
     uint64_t incarnation; /* not 0; random for each start of the process */
     /* Both ends must have the same, or the link dies with a sentence. */
     uint64_t config_hash, schemas_hash, data_hash;

@@ -148,13 +148,6 @@ skn_link_say_refusal(skn_link_t *link, skn_fragment_t *fragment)
 
 /* --- receiving ----------------------------------------------------------- */
 
-static bool
-has_run(const skn_fragment_header_t *header)
-{
-    static const uint8_t none[SKN_LINK_RUN_BYTES];
-    return memcmp(header->run, none, sizeof(none)) != 0;
-}
-
 static const char *
 purpose_text(uint64_t purpose)
 {
@@ -251,8 +244,10 @@ take_echo(skn_link_t *link, const skn_fragment_header_t *header,
                         "node '%s': an acknowledgement of bytes that were "
                         "never sent",
                         link->peer_name);
-    if (!link->has_run || !has_run(header)) { /* one of us has no run yet */
-        bool adopts = !link->has_run && has_run(header) && header->node == 0;
+    if (!link->has_run ||
+        !skn_link_run_is_known(header->run)) { /* one of us has no run yet */
+        bool adopts = !link->has_run && skn_link_run_is_known(header->run) &&
+                      header->node == 0;
         if (!adopts) {
             skn_link_want_hello(link, header->incarnation, false);
             return SKN_OK;
@@ -277,7 +272,15 @@ skn_link_take_hello(skn_link_t *link, const skn_fragment_header_t *header,
 {
     skn_hello_t hello;
     skn_hello_read(body, &hello);
-    if (has_run(header) && link->has_run &&
+    /* It may still end the last part, or have begun the next one: it is the
+     * node that we wait for when it comes to ours. */
+    if (skn_link_run_is_other_part(header->run, link->options.run)) {
+        *reason = SKN_LINK_REASON_RUN;
+        return skn_fail(error, SKN_BAD_MESSAGE,
+                        "node '%s': a hello of another part of the run",
+                        link->peer_name);
+    }
+    if (skn_link_run_is_known(header->run) && link->has_run &&
         memcmp(header->run, link->options.run, SKN_LINK_RUN_BYTES) != 0)
         return take_foreign(link, header, reason, error);
     if (header->peer == link->options.incarnation)

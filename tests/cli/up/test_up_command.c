@@ -9,6 +9,7 @@
 
 static const cli_option_t options[] = {
     CLI_OVERRIDE_OPTION,
+    { "text", 0, "COLUMN", "of a data file" },
     { "resume", 0, NULL, "go on" },
     { "wait", 0, "SECONDS", "for all nodes" },
     { "ssh", 0, "COMMAND", "in place of ssh" },
@@ -74,12 +75,13 @@ Test(up_command, options_are_passed_on)
     give("override", "a=1");
     give("resume", NULL);
     give("override", "b=2");
+    give("text", "title");
     give("wait", "7");
     local.overrides[0] = (char *)(uintptr_t) "nodes=[]";
     local.override_count = 1;
     cr_expect_str_eq(command_of(""),
                      "self|node|b|it's.yaml|--json|--leash|--resume|--wait|7|"
-                     "-o|a=1|-o|b=2|-o|nodes=[]|");
+                     "-o|data.text_column=title|-o|a=1|-o|b=2|-o|nodes=[]|");
 }
 
 #define LINE                                                                   \

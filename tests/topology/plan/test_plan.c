@@ -256,7 +256,8 @@ Test(plan, labels_with_a_point_or_two_get_more_negatives)
     }
 }
 
-/* Decision 0026: not where somebody says how long, nor on nodes. */
+/* Decision 0026: not where somebody says how long, nor where nodes come and
+ * go. */
 Test(plan, rare_labels_get_three_networks_where_all_is_left_to_auto)
 {
     static const struct {
@@ -268,7 +269,10 @@ Test(plan, rare_labels_get_three_networks_where_all_is_left_to_auto)
         { "train: { max_batches: 100 }\n", 1 },
         { "train: { ensemble: 2 }\n", 2 },
         { "train: { ensemble: 1 }\n", 1 },
-        { "nodes: [{ name: a }]\n", 1 },
+        { "nodes: [{ name: a }]\n", 3 },
+        { "nodes: [{ name: a }]\ncheckpoint: { path: run }\n"
+          "coordinator: { address: 'tcp://127.0.0.1:7000' }\n",
+          1 },
     };
     write_data(65536, 20, 65536, 1);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -324,7 +328,7 @@ Test(plan, a_ranker_is_fitted_where_points_have_some_features_of_many)
         { 100, 1000, 4, "train: { max_batches: 5 }\n", 0 },
         { 100, 1000, 4, "train: { ranker_trees: 0 }\n", 0 },
         { 100, 1000, 2, "train: { ranker_trees: 1 }\n", 1 },
-        { 100, 1000, 4, "nodes: [{ name: a }]\n", 0 },
+        { 100, 1000, 4, "nodes: [{ name: a }]\n", 1 },
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         write_dense(1000, cases[k].features, cases[k].labels, cases[k].each);

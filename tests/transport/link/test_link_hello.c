@@ -114,6 +114,36 @@ Test(link_hello, another_run_is_reported_at_both_ends)
                   "stop the nodes of the other run, or start both nodes again");
 }
 
+/* One node still ends a part of the run, the other has begun the next: they
+ * wait, and fit as soon as both are there. */
+Test(link_hello, another_part_of_the_run_is_waited_for)
+{
+    for (int adopts = 0; adopts < 2; adopts++) {
+        link_pair_t pair;
+        pair_init(&pair);
+        for (int end = 0; end < 2; end++) {
+            memcpy(pair.options[end].run + 8, SKN_RUN_PART_MARK, 4);
+            pair.options[end].run[15] = 1;
+        }
+        pair.options[1].config_hash++; /* that of the next part */
+        pair.options[1].run[15] = 2;
+        if (adopts)
+            memset(pair.options[1].run, 0, 8);
+        pair_open(&pair);
+        pair_pass(&pair, 3 * PAIR_S);
+        pair_expect_state(&pair, 0, SKN_LINK_NEW);
+        pair_expect_state(&pair, 1, SKN_LINK_NEW);
+        pair.options[0].config_hash++;
+        pair.options[0].run[15] = 2;
+        pair.options[0].incarnation = 999;
+        pair_start(&pair, 0);
+        pair_pass(&pair, 3 * PAIR_S);
+        pair_expect_state(&pair, 0, SKN_LINK_LIVE);
+        pair_expect_state(&pair, 1, SKN_LINK_LIVE);
+        pair_close(&pair);
+    }
+}
+
 Test(link_hello, a_restart_is_reported_at_both_ends)
 {
     link_pair_t pair;

@@ -111,9 +111,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_convert = {
     .name = "convert",
     .help = "write the rows of a data file in another format",
-    .operands = "IN OUT",
+    .operands = "IN... OUT",
     .operands_min = 2,
     .operands_max = 2,
+    .several = 1,
     .options = options,
     .description =
         "Rows have texts and labels: those of fastText (.ft, .txt), CSV\n"

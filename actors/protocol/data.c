@@ -4,9 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "formats/source/stream.h"
+#include "formats/source/files.h"
 
 skn_data_t
 skn_data_of(const skn_actor_t *actor)
@@ -40,16 +39,14 @@ skn_data_hash(uint64_t before, const skn_dataset_t *dataset)
 static skn_status_t
 look_again(const char *path, skn_dataset_t **dataset, skn_error_t *error)
 {
-    struct stat source;
-    if (stat(path, &source) != 0 || S_ISREG(source.st_mode))
-        return SKN_OK;
-    skn_dataset_close(dataset);
-    return skn_fail_hint(
-        error,
-        skn_fail(error, SKN_NO_INPUT,
-                 "%s: is not a regular file, and data is read more than once",
-                 skn_stream_name_shown(path)),
-        "copy it into a file");
+    skn_files_t files;
+    skn_status_t status = skn_files_init(&files, path, error);
+    if (status == SKN_OK)
+        status = skn_files_check_regular(&files, path, error);
+    skn_files_fini(&files);
+    if (status != SKN_OK)
+        skn_dataset_close(dataset);
+    return status;
 }
 
 /* Opens `path`, the "train" or "test" file. */

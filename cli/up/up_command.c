@@ -44,6 +44,19 @@ add_option(cli_up_command_t *command, const char *name, const char *value)
     }
 }
 
+/* Those of the call, with its short forms, and those of local nodes. */
+static void
+add_overrides(const cli_call_t *call, const cli_up_local_t *local,
+              cli_up_command_t *command)
+{
+    const char *given[CLI_VALUES_MAX + 8];
+    size_t count = cli_overrides(call, given);
+    for (size_t k = 0; k < count; k++)
+        add_option(command, "-o", given[k]);
+    for (size_t k = 0; k < local->override_count; k++)
+        add_option(command, "-o", local->overrides[k]);
+}
+
 static skn_status_t
 list_arguments(const cli_call_t *call, const cli_up_local_t *local,
                const cli_up_node_t *node, cli_up_command_t *command,
@@ -69,10 +82,7 @@ list_arguments(const cli_call_t *call, const cli_up_local_t *local,
     add_option(command, "--wait", cli_value(call, "wait"));
     add_option(command, "--predict", cli_value(call, "predict"));
     add_option(command, "-k", cli_value(call, "top"));
-    for (size_t k = 0; cli_value_at(call, "override", k); k++)
-        add_option(command, "-o", cli_value_at(call, "override", k));
-    for (size_t k = 0; k < local->override_count; k++)
-        add_option(command, "-o", local->overrides[k]);
+    add_overrides(call, local, command);
     if (!node->path)
         return SKN_OK;
     (void)snprintf(path, sizeof(path), "%s-%s", node->path, node->name);
@@ -191,10 +201,7 @@ cli_up_role_command(const cli_call_t *call, const cli_up_local_t *local,
         add_option(command, "--patience", role->patience_s);
     if (leads && cli_value(call, "wait"))
         add_option(command, "--wait", cli_value(call, "wait"));
-    for (size_t k = 0; cli_value_at(call, "override", k); k++)
-        add_option(command, "-o", cli_value_at(call, "override", k));
-    for (size_t k = 0; k < local->override_count; k++)
-        add_option(command, "-o", local->overrides[k]);
+    add_overrides(call, local, command);
     add_option(command, "-o", command->folder);
     return node->ssh[0] ? wrap_in_ssh(call, node, command, error) : SKN_OK;
 }

@@ -4,10 +4,10 @@
 #include "skein/convert.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/records/records_internal.h"
 #include "formats/records/records_write.h"
+#include "formats/source/files.h"
 #include "formats/source/sink.h"
 #include "formats/text/abi.h"
 
@@ -75,12 +75,11 @@ static skn_status_t
 find_separator(const char *in, const skn_convert_options_t *options,
                skn_records_options_t *how, skn_error_t *error)
 {
-    struct stat file;
     how->label_separator = options->label_separator;
     if (how->label_separator)
         return SKN_OK;
     how->label_separator = "";
-    if (strcmp(in, "-") == 0 || stat(in, &file) != 0 || !S_ISREG(file.st_mode))
+    if (strcmp(in, "-") == 0 || !skn_files_can_be_reread(in))
         return SKN_OK;
     return skn_records_find_separator(in, how, &how->label_separator, error);
 }

@@ -523,7 +523,7 @@ check_match "  and is gone on with there" \
 
 (timeout 20 cat train.txt >held.txt &)
 says "data from a pipe is reported" \
-    66 "skein: held.txt: is not a regular file, \
+    66 "skein: held.txt: is neither a regular file nor a folder, \
 and data is read more than once; copy it into a file" \
     timeout 30 "$skein" train tiny.yaml -o data.train=held.txt \
     -o checkpoint.path=never

@@ -11,7 +11,7 @@
 
 #include "actors/protocol/data.h"
 #include "actors/protocol/split.h"
-#include "formats/tokens/texts.h"
+#include "formats/source/files.h"
 #include "skein/points.h"
 #include "topology/plan/plan_auto.h"
 #include "topology/plan/plan_internal.h"
@@ -43,7 +43,7 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
     if (!path[0] || model->data.format > SKN_DATA_FORMAT_AUTO)
         return SKN_OK;
     if (skn_model_is_decoder(model))
-        return skn_texts_check(path, error);
+        return skn_files_check(path, error);
     skn_status_t status = skn_data_open_test(&how, NULL, &set, error);
     skn_dataset_close(&set);
     return status;

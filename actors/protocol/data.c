@@ -14,6 +14,7 @@ skn_data_of(const skn_actor_t *actor)
         .train = skn_actor_option_text(actor, "train"),
         .test = "",
         .preprocessing = skn_actor_option_text(actor, "preprocessing"),
+        .bad_rows = skn_actor_option_real(actor, "bad_rows"),
         .held_back = skn_actor_option_real(actor, "held_back"),
         .normalize = skn_actor_option_text(actor, "normalize"),
         .cache = skn_actor_option_text(actor, "cache"),
@@ -58,6 +59,8 @@ open_file(const skn_data_t *data, const char *path, const char *which,
     char copy[SKN_TEXT_MAX];
     options->preprocessing = data->preprocessing;
     options->held_back = data->held_back;
+    if (!data->preprocessing || !data->preprocessing[0])
+        options->bad_rows = data->bad_rows;
     options->normalize = strcmp(data->normalize, "none") == 0
                              ? SKN_NORMALIZE_NONE
                              : SKN_NORMALIZE_L2;

@@ -69,7 +69,8 @@ cache_fits(void *owner, const skn_cache_t *cache)
         head->preprocessing_hash != skn_dataset_preprocessing_hash(options) ||
         head->vocabulary_hash !=
             (options->vocabulary ? options->vocabulary->hash : 0) ||
-        head->questions != (uint32_t)options->questions)
+        head->questions != (uint32_t)options->questions ||
+        (head->bad_rows > 0 && head->bad_share != options->bad_rows))
         return false;
     if (!sort_fits(head->feature_seen, head->unknown_features,
                    head->expected_features, options->feature_count,

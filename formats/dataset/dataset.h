@@ -60,6 +60,9 @@ typedef struct skn_dataset_options {
      * header with other sizes is accepted. */
     uint32_t feature_count, label_count;
     bool unknown_ignored;
+    /* Numbered features: greatest share of lines that cannot be read and are
+     * left out. Texts have it in their preprocessing. */
+    double bad_rows;
     bool questions; /* a file of points to predict: see skn_xmc_bounds_t */
     const char *expected_by; /* names the origin of these sizes in sentences */
     /* Called about once a megabyte of the source while a cache is built;

@@ -258,6 +258,7 @@ source_open(const build_t *build, row_source_t *source, skn_error_t *error)
                                 .expected_labels = options->label_count,
                                 .expected_by = options->expected_by,
                                 .unknown_ignored = options->unknown_ignored,
+                                .bad_rows = options->bad_rows,
                                 .questions = options->questions,
                                 .labels_optional = options->questions };
     if (!has_texts(options))
@@ -413,6 +414,7 @@ build_init(build_t *build, skn_error_t *error)
     head->byte_order = SKN_DATASET_BYTE_ORDER;
     head->normalize = (uint32_t)build->options->normalize;
     head->questions = build->options->questions;
+    head->bad_share = build->options->bad_rows;
     head->preprocessing_hash = skn_dataset_preprocessing_hash(build->options);
     head->vocabulary_hash =
         build->options->vocabulary ? build->options->vocabulary->hash : 0;

@@ -59,7 +59,8 @@ typedef struct skn_dataset_head {
      * and a vocabulary that was given. 0: none. */
     uint64_t preprocessing_hash, vocabulary_hash;
     uint64_t features_bytes, names_bytes; /* of the vocabulary that is kept */
-    uint8_t padding[312 - 288];
+    double bad_share;                     /* options.bad_rows */
+    uint8_t padding[312 - 296];
     uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_dataset_head_t;
 _Static_assert(sizeof(skn_dataset_head_t) == 320, "the head of the file");

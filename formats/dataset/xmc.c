@@ -27,6 +27,8 @@ struct skn_xmc_reader {
     skn_xmc_watch_t watch; /* its peaks are the sizes */
     skn_xmc_unknown_t unknown;
     skn_xmc_unread_t unread;
+    skn_xmc_unread_t bad;  /* lines that were left out */
+    skn_error_t first_bad; /* its sentence */
     skn_xmc_line_t line;
 };
 
@@ -42,14 +44,18 @@ line_next(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
     *more = status == SKN_OK && line->bytes != SIZE_MAX;
     line->file = skn_lines_name(reader->lines);
     line->number = skn_lines_number(reader->lines);
-    if (!*more || line->text)
-        return status;
+    return status;
+}
+
+static skn_status_t
+refuse_long(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
     return skn_fail_hint(error,
                          skn_fail(error, SKN_BAD_DATA,
                                   "%s:%" PRIu64
                                   ":1: the line is longer than %u bytes",
-                                  skn_stream_name_shown(line->file),
-                                  line->number, SKN_LINE_BYTES_MAX),
+                                  skn_stream_name_shown(reader->line.file),
+                                  reader->line.number, SKN_LINE_BYTES_MAX),
                          "is it a text file?");
 }
 
@@ -147,6 +153,8 @@ first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
     reader->file_points = 0;
     do {
         skn_status_t status = line_next(reader, &more, error);
+        if (status == SKN_OK && more && !line->text)
+            status = refuse_long(reader, error);
         if (status != SKN_OK)
             return status;
         size_t mark = reader->line.number == 1
@@ -351,7 +359,7 @@ line_hold(skn_xmc_reader_t *reader, bool *more, skn_error_t *error)
         }
         if (status != SKN_OK || !*more)
             return status;
-        if (skn_xmc_line_is_comment(&reader->line))
+        if (reader->line.text && skn_xmc_line_is_comment(&reader->line))
             continue;
         reader->line_held = reader->line.bytes > 0;
         if (reader->line_held)
@@ -373,35 +381,98 @@ is_beyond(const skn_xmc_reader_t *reader)
             reader->file_points == reader->header_points);
 }
 
-skn_status_t
-skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
-             skn_error_t *error)
+/* Counts a line that cannot be read, and keeps the sentence of the first; or
+ * refuses it. */
+static skn_status_t
+take_bad(skn_xmc_reader_t *reader, const skn_error_t *why, skn_error_t *error)
 {
-    point->label_count = point->feature_count = 0;
-    point->unknown_labels = point->unknown_features = 0;
-    skn_status_t status = line_hold(reader, more, error);
-    if (status != SKN_OK || !*more)
-        return status;
-    if (is_beyond(reader))
-        return refuse_points(reader, error);
-    reader->point_count++;
-    reader->file_points++;
-    if (reader->empty_count) {
-        reader->empty_count--;
-        return SKN_OK;
+    if (!(reader->bounds.bad_rows > 0)) {
+        if (error)
+            *error = *why;
+        return SKN_BAD_DATA;
     }
-    reader->line_held = false;
-    status =
-        reader->bounds.questions
-            ? question_parse(reader, point, error)
-            : skn_xmc_line_parse(&reader->line, &reader->bounds, point, error);
-    if (status != SKN_OK)
-        return status;
+    if (reader->bad.points++ == 0) {
+        reader->bad.line = place_of(reader);
+        reader->first_bad = *why;
+    }
+    return SKN_OK;
+}
+
+/* Refuses the file if too many of its lines cannot be read. */
+static skn_status_t
+check_bad(const skn_xmc_reader_t *reader, skn_error_t *error)
+{
+    uint64_t bad = reader->bad.points, lines = reader->point_count + bad;
+    double most = reader->bounds.bad_rows * (double)lines;
+    if ((double)bad <= most)
+        return SKN_OK;
+    if (error)
+        *error = reader->first_bad;
+    return most < 1 ? SKN_BAD_DATA
+                    : skn_fail_hint(error, SKN_BAD_DATA,
+                                    "%" PRIu64 " of %" PRIu64
+                                    " lines cannot be read, and data.bad_rows "
+                                    "allows %.0f; correct them, or allow more",
+                                    bad, lines, most);
+}
+
+/* Reads the held line; *is_bad: it is left out. */
+static skn_status_t
+line_parse(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *is_bad,
+           skn_error_t *error)
+{
+    skn_error_t why = { 0 };
+    skn_status_t status =
+        !reader->line.text ? refuse_long(reader, &why)
+        : reader->bounds.questions
+            ? question_parse(reader, point, &why)
+            : skn_xmc_line_parse(&reader->line, &reader->bounds, point, &why);
+    *is_bad = status == SKN_BAD_DATA;
+    if (*is_bad)
+        return take_bad(reader, &why, error);
+    if (status != SKN_OK && error)
+        *error = why;
+    return status;
+}
+
+/* Takes the facts of a point that was read. */
+static void
+point_count(skn_xmc_reader_t *reader, const skn_xmc_point_t *point)
+{
     skn_xmc_line_t line = reader->line;
     line.number = place_of(reader);
     skn_xmc_watch_point(&reader->watch, &line, point);
     if (point->unknown_labels > 0 || point->unknown_features > 0)
         unknown_add(&reader->unknown, line.number, point);
+}
+
+skn_status_t
+skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point, bool *more,
+             skn_error_t *error)
+{
+    for (bool is_bad = true; is_bad;) {
+        point->label_count = point->feature_count = 0;
+        point->unknown_labels = point->unknown_features = 0;
+        skn_status_t status = line_hold(reader, more, error);
+        if (status == SKN_OK && !*more)
+            return check_bad(reader, error);
+        if (status == SKN_OK && is_beyond(reader))
+            status = refuse_points(reader, error);
+        if (status != SKN_OK)
+            return status;
+        reader->file_points++;
+        if (reader->empty_count) {
+            reader->empty_count--;
+            break;
+        }
+        reader->line_held = false;
+        status = line_parse(reader, point, &is_bad, error);
+        if (status != SKN_OK)
+            return status;
+        if (!is_bad)
+            point_count(reader, point);
+    }
+    reader->point_count++;
     return SKN_OK;
 }
 
@@ -420,6 +491,7 @@ skn_xmc_sizes(const skn_xmc_reader_t *reader)
         .label_seen = labels,
         .unknown = reader->unknown,
         .unread = reader->unread,
+        .bad = reader->bad,
     };
     if (bounds->header_features > features)
         sizes.feature_count = bounds->header_features;

@@ -48,6 +48,8 @@ typedef struct skn_xmc_bounds {
     /* An index beyond the expected sizes, though not beyond the file's own, is
      * left out and counted in the point, not refused. */
     bool unknown_ignored;
+    double bad_rows; /* greatest share of lines that cannot be read: they are
+                      * left out and counted; 0: the first is refused */
     /* The file is for prediction, not for training. Its points have no labels,
      * except for lines that cannot be read: each of these is a point with label
      * 0 only. Used by readers only. */

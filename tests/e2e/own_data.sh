@@ -177,8 +177,8 @@ check "a model file from standard input is one" bash -c \
         --labels tags"
 check_match "eval has them all" '/parts: 1[0-9][0-9] points' \
     <("$skein" eval folder)
-check_match "and takes a list" '2400 points' \
-    <("$skein" eval folder -o 'data.test=[rows.csv, rows.ft]' 2>&1)
+check_match "and takes a list" '1700 points' \
+    <("$skein" eval folder -o 'data.test=[rows.csv, parts/a.csv]' 2>&1)
 check_equal "predict takes several" \
     "$(ask folder parts/a.csv parts/b.csv.gz | wc -l)" 1200
 check "a model file is written for several" "$skein" new parts/a.csv \
@@ -229,6 +229,16 @@ check "as many as are allowed are left out" train bad.csv some \
     -o data.bad_rows=0.05
 check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
     some.txt
+{ for k in {1..300}; do echo "$((k % 3)) $((k % 7)):1 9:.5"; done
+    echo "1 x:1"; } >bad.svm
+check "bad lines of numbered features are left out, too" "$skein" train \
+    "$config" -o data.train=bad.svm -o train.epochs=1 -o checkpoint.path=svm \
+    -o data.test=0.1
+check_match "and counted" 'bad.svm:301: first of 1 row that cannot be read' \
+    .check
+check_match "eval leaves them out as well" ' points' <("$skein" eval svm)
+refuse "none if none is allowed" 'bad.svm:301:3: ' 65 -o data.train=bad.svm \
+    -o data.bad_rows=0
 cp run.csv/vocabulary run.ft/vocabulary
 check_code 65 "the vocabulary of another model" "$skein" predict run.ft --text x
 check_match "  and says so" 'is the vocabulary of another model' .check

@@ -23,6 +23,7 @@ how_to_read(const skn_model_t *model, const char *preprocessing)
         .train = model->data.train,
         .test = model->data.test,
         .preprocessing = preprocessing,
+        .bad_rows = model->data.bad_rows,
         .held_back = model->data.held_back,
         .normalize =
             model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
@@ -55,6 +56,7 @@ take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
 {
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
     assert(data->note_count + 4 <= SKN_PLAN_NOTES_MAX);
+    data->has_bad_points |= !info->has_texts && info->bad.points > 0;
     if (skn_dataset_note_bad(info, path, &data->note[data->note_count]))
         data->note_count++;
     if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))

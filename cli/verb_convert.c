@@ -102,7 +102,8 @@ static const cli_option_t options[] = {
     { "labels", 0, "COLUMN", "column of labels (labels)" },
     { "separator", 0, "TEXT", "what divides labels in their column" },
     { "format", 0, "NAME", "format of IN: fasttext, csv, tsv or json" },
-    { "to", 0, "NAME", "format of OUT; its ending says it, too" },
+    { "to", 0, "NAME",
+      "format of OUT, also svmlight or xmc; its ending says it, too" },
     { "strict", 0, NULL, "stop at the first bad row" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -127,6 +128,11 @@ const cli_verb_t cli_convert = {
         "A label of fastText has no blanks: '_' takes their place, and so it\n"
         "does where a label has what divides labels. A warning counts them. A\n"
         "row that cannot be read is named on standard error and left out.\n"
-        "    skein convert titles.csv titles.jsonl.zst --text title,body",
+        "With svmlight (.svm) or xmc (.xmc, with a header) OUT has numbered\n"
+        "features: a word is one, and its value how often the row has it.\n"
+        "OUT.labels and OUT.features have the names, the first line that of\n"
+        "number 0. Such rows are read twice, so IN must be a file.\n"
+        "    skein convert titles.csv titles.jsonl.zst --text title,body\n"
+        "    skein convert titles.csv titles.svm --text title",
     .run = convert_run,
 };

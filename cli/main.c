@@ -120,11 +120,35 @@ read_call(cli_call_t *call, int count, char **words)
             return usage(call, "an argument of skein %s is empty",
                          call->verb->name, "is a shell variable unset?");
         } else if (call->operand_count == CLI_VALUES_MAX) {
-            return usage(call, "too many arguments at '%s'", word, "");
+            return usage(call, "too many arguments at '%s'", word,
+                         "name a folder, or a pattern in quotes");
         } else {
             call->operands[call->operand_count++] = word;
         }
     }
+    return 0;
+}
+
+/* Joins the files of the operand that may be several, one a line. */
+static int
+join_files(cli_call_t *call)
+{
+    static char files[SKN_TEXT_MAX];
+    const cli_verb_t *verb = call->verb;
+    size_t first = verb->several - 1, used = 0;
+    size_t extra = call->operand_count - verb->operands_max;
+    for (size_t k = first; k <= first + extra; k++) {
+        if (used + strlen(call->operands[k]) + 2 > sizeof(files))
+            return usage(call, "the names of the files are too long at '%s'",
+                         call->operands[k],
+                         "name a folder, or a pattern in quotes");
+        used += (size_t)snprintf(files + used, sizeof(files) - used, "%s%s",
+                                 k > first ? "\n" : "", call->operands[k]);
+    }
+    call->operands[first] = files;
+    for (size_t k = first + 1; k + extra < call->operand_count; k++)
+        call->operands[k] = call->operands[k + extra];
+    call->operand_count -= extra;
     return 0;
 }
 
@@ -156,6 +180,10 @@ run_verb(const cli_verb_t *verb, const char *program, int count, char **words)
     }
     if (call.operand_count < verb->operands_min)
         return too_few(&call);
+    if (call.operand_count > verb->operands_max && verb->several)
+        code = join_files(&call);
+    if (code != 0)
+        return code;
     if (call.operand_count > verb->operands_max)
         return usage(&call, "unexpected argument '%s'",
                      call.operands[verb->operands_max], "see --help");

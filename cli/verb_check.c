@@ -96,9 +96,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_check = {
     .name = "check",
     .help = "look for mistakes in a model or topology file",
-    .operands = "FILE",
+    .operands = "FILE...",
     .operands_min = 1,
     .operands_max = 1,
+    .several = 1,
     .options = options,
     .description =
         "Reads the file, and starts nothing. All mistakes are printed at\n"

@@ -102,7 +102,7 @@ static const cli_option_t options[] = {
     { "labels", 0, "COLUMN", "column of labels (labels)" },
     { "separator", 0, "TEXT", "what divides labels in their column" },
     { "format", 0, "NAME", "format of IN: fasttext, csv, tsv or json" },
-    { "to", 0, "NAME", "format of OUT; its ending says it, too" },
+    { "to", 0, "NAME", "format of OUT, also svmlight, xmc; or its ending" },
     { "strict", 0, NULL, "stop at the first bad row" },
     CLI_COMMON_OPTIONS,
     { 0 },
@@ -111,9 +111,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_convert = {
     .name = "convert",
     .help = "write the rows of a data file in another format",
-    .operands = "IN OUT",
+    .operands = "IN... OUT",
     .operands_min = 2,
     .operands_max = 2,
+    .several = 1,
     .options = options,
     .description =
         "Rows have texts and labels: those of fastText (.ft, .txt), CSV\n"
@@ -126,6 +127,11 @@ const cli_verb_t cli_convert = {
         "A label of fastText has no blanks: '_' takes their place, and so it\n"
         "does where a label has what divides labels. A warning counts them. A\n"
         "row that cannot be read is named on standard error and left out.\n"
-        "    skein convert titles.csv titles.jsonl.zst --text title,body",
+        "With svmlight (.svm) or xmc (.xmc, with a header) OUT has numbered\n"
+        "features: a word is one, and its value how often the row has it.\n"
+        "OUT.labels and OUT.features have the names, the first line that of\n"
+        "number 0. Such rows are read twice, so IN must be a file.\n"
+        "    skein convert titles.csv titles.jsonl.zst --text title,body\n"
+        "    skein convert titles.csv titles.svm --text title",
     .run = convert_run,
 };

@@ -95,27 +95,46 @@ refuse(const char *path, const char *why, skn_error_t *error)
                : status;
 }
 
-/* The training file as a text of YAML, as the new file has to name it: without
- * its folder if that is the same. For free(); NULL: no memory. */
+/* Writes a training file as a text of YAML, as a file in `folder` has to name
+ * it: without its folder if that is the same. A pattern has no path. */
+static void
+write_train(const char *path, const char *folder, FILE *file)
+{
+    char *whole = realpath(path, NULL), *here = getcwd(NULL, 0);
+    char *name = whole ? strrchr(whole, '/') : NULL;
+    bool is_same = name && (size_t)(name - whole) == strlen(folder) &&
+                   strncmp(whole, folder, strlen(folder)) == 0;
+    if (!whole && path[0] != '/' && here &&
+        asprintf(&whole, "%s/%s", here, path) < 0)
+        whole = NULL;
+    cli_json_string(is_same ? name + 1 : whole ? whole : path, file);
+    free(whole);
+    free(here);
+}
+
+/* The training files as a value of YAML in the file `out`, for free(); NULL: no
+ * memory. */
 static char *
 train_of(const char *data, const char *out)
 {
-    char *whole = realpath(data, NULL), *copy = strdup(out), *text = NULL;
-    char *slash = copy ? strrchr(copy, '/') : NULL;
+    char *copy = strdup(out), *files = strdup(data), *rest = files, *path;
+    char *slash = copy ? strrchr(copy, '/') : NULL, *text = NULL;
     if (slash)
         slash[slash == copy] = '\0';
     char *folder = copy ? realpath(slash ? copy : ".", NULL) : NULL;
     size_t bytes = 0;
-    FILE *file = whole && folder ? open_memstream(&text, &bytes) : NULL;
+    bool is_several = strchr(data, '\n') != NULL;
+    FILE *file = files && folder ? open_memstream(&text, &bytes) : NULL;
+    while (file && (path = strsep(&rest, "\n"))) {
+        (void)fputs(!is_several ? "" : path == files ? "[ " : ", ", file);
+        write_train(path, folder, file);
+    }
     if (file) {
-        char *name = strrchr(whole, '/');
-        bool is_same = (size_t)(name - whole) == strlen(folder) &&
-                       strncmp(whole, folder, strlen(folder)) == 0;
-        cli_json_string(is_same ? name + 1 : whole, file);
+        (void)fputs(is_several ? " ]" : "", file);
         (void)fclose(file);
     }
-    free(whole);
     free(copy);
+    free(files);
     free(folder);
     return text;
 }
@@ -126,14 +145,15 @@ write_all(const cli_call_t *call, char *model, const char *train, FILE *file)
     const char *data = call->operands[0], *out = call->operands[1];
     const char *name = strrchr(out, '/');
     (void)fprintf(file,
-                  "# %s - trains on %s. Other keys are auto or have their\n"
+                  "# %s - trains on %.*s%s. Other keys are auto or have their\n"
                   "# defaults; comments show what Skein decided, and why.\n"
                   "# Every key: docs/reference/config.md, and\n"
                   "# `skein plan %s --model`.\n"
                   "#\n"
                   "#   skein train %s\n"
                   "skein: 1\n",
-                  name ? name + 1 : out, data, out, out);
+                  name ? name + 1 : out, (int)strcspn(data, "\n"), data,
+                  strchr(data, '\n') ? " and more" : "", out, out);
     write_lines(model, train, file);
 }
 
@@ -206,9 +226,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_new = {
     .name = "new",
     .help = "write a model file for a data file",
-    .operands = "DATA FILE",
+    .operands = "DATA... FILE",
     .operands_min = 2,
     .operands_max = 2,
+    .several = 1,
     .options = options,
     .description =
         "Reads DATA as `skein train` does, and writes a model file that\n"

@@ -38,9 +38,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_plan = {
     .name = "plan",
     .help = "print the topology that a model file becomes",
-    .operands = "FILE",
+    .operands = "FILE...",
     .operands_min = 1,
     .operands_max = 1,
+    .several = 1,
     .options = options,
     .description =
         "Decides everything that the model file leaves open and prints every\n"

@@ -393,9 +393,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_predict = {
     .name = "predict",
     .help = "print the best labels of each line or text",
-    .operands = "PATH [FILE]",
+    .operands = "PATH [FILE...]",
     .operands_min = 1,
     .operands_max = 2,
+    .several = 2,
     .options = options,
     .description =
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"

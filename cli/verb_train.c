@@ -1,18 +1,36 @@
 /* verb_train.c - skein train: trains the model of a model file.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <unistd.h>
+
 #include "cli/base/follow.h"
 #include "cli/base/process.h"
 #include "cli/base/trainer.h"
 #include "cli/base/verbs.h"
 #include "topology/config/shell_word.h"
 
-/* Refuses a run folder in place of a model file unless the run resumes. */
+/* Whether the folder has what every run folder has. */
+static bool
+is_run(const char *folder)
+{
+    static const char *const files[] = { "run.json", "ensemble.yaml" };
+    char path[SKN_TEXT_MAX + 32];
+    bool is_run = false;
+    for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, files[k]);
+        is_run = is_run || access(path, F_OK) == 0;
+    }
+    return is_run;
+}
+
+/* Refuses a run folder in place of a model file or data unless the run
+ * resumes. */
 static skn_status_t
 check_folder(const cli_call_t *call, skn_error_t *error)
 {
     const char *path = call->operands[0];
     char word[SKN_SHELL_WORD_BYTES];
-    if (cli_flag(call, "resume") || !cli_is_folder(path))
+    if (cli_flag(call, "resume") || !cli_is_folder(path) || !is_run(path))
         return SKN_OK;
     (void)skn_fail(error, SKN_NO_INPUT, "%.200s is a folder, not a model file",
                    path);
@@ -48,15 +66,18 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_train = {
     .name = "train",
     .help = "train a model on a data file, or as a model file says",
-    .operands = "FILE",
+    .operands = "FILE...",
     .operands_min = 1,
     .operands_max = 1,
+    .several = 1,
     .options = options,
     .description =
-        "FILE is a model file, or a data file: rows of texts and labels\n"
-        "(fastText, CSV, TSV, JSON lines) or numbered features, for which\n"
-        "every choice is left to auto, and a tenth of whose rows is held back\n"
-        "as a test. --text and --labels name the columns of a table:\n"
+        "FILE is a model file, or data: rows of texts and labels (fastText,\n"
+        "CSV, TSV, JSON lines) or numbered features, for which every choice\n"
+        "is left to auto, and a tenth of whose rows is held back as a test.\n"
+        "Data may be several files, a folder, a pattern in quotes, or\n"
+        "standard input (-), which is kept in a file first. --text and\n"
+        "--labels name the columns of a table:\n"
         "    skein train titles.csv --text title --labels tags\n"
         "    skein predict runs/latest --text 'some words'\n"
         "Compiles the model file into a topology of actors and runs it: one\n"

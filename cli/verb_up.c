@@ -37,6 +37,7 @@
 
 typedef struct up {
     const cli_call_t *call;
+    cli_call_t kept; /* the call with the file that standard input became */
     skn_config_t *config;
     cli_up_local_t local;
     cli_up_node_t nodes[SKN_CLUSTER_NODES_MAX];
@@ -420,7 +421,15 @@ read_config(up_t *up, skn_error_t *error)
             .overrides = (const char *const *)up->local.overrides,
             .override_count = (uint32_t)up->local.override_count },
         error);
-    return up->config ? SKN_OK : error->status;
+    if (!up->config)
+        return error->status;
+    const char *source = cli_config_info(up->config).source;
+    if (strcmp(up->call->operands[0], "-") == 0 && source[0] == '/') {
+        up->kept = *up->call;
+        up->kept.operands[0] = source;
+        up->call = &up->kept;
+    }
+    return SKN_OK;
 }
 
 /* Checks options that depend on the file, which decides whether a run is
@@ -554,9 +563,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_up = {
     .name = "up",
     .help = "train a model on all of its nodes",
-    .operands = "FILE",
+    .operands = "FILE...",
     .operands_min = 1,
     .operands_max = 1,
+    .several = 1,
     .options = options,
     .description =
         "Starts every node that the model file lists: here, or over ssh where\n"

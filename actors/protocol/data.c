@@ -4,9 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "formats/source/stream.h"
+#include "formats/source/files.h"
 
 skn_data_t
 skn_data_of(const skn_actor_t *actor)
@@ -15,6 +14,7 @@ skn_data_of(const skn_actor_t *actor)
         .train = skn_actor_option_text(actor, "train"),
         .test = "",
         .preprocessing = skn_actor_option_text(actor, "preprocessing"),
+        .bad_rows = skn_actor_option_real(actor, "bad_rows"),
         .held_back = skn_actor_option_real(actor, "held_back"),
         .normalize = skn_actor_option_text(actor, "normalize"),
         .cache = skn_actor_option_text(actor, "cache"),
@@ -40,16 +40,14 @@ skn_data_hash(uint64_t before, const skn_dataset_t *dataset)
 static skn_status_t
 look_again(const char *path, skn_dataset_t **dataset, skn_error_t *error)
 {
-    struct stat source;
-    if (stat(path, &source) != 0 || S_ISREG(source.st_mode))
-        return SKN_OK;
-    skn_dataset_close(dataset);
-    return skn_fail_hint(
-        error,
-        skn_fail(error, SKN_NO_INPUT,
-                 "%s: is not a regular file, and data is read more than once",
-                 skn_stream_name_shown(path)),
-        "copy it into a file");
+    skn_files_t files;
+    skn_status_t status = skn_files_init(&files, path, error);
+    if (status == SKN_OK)
+        status = skn_files_check_regular(&files, path, error);
+    skn_files_fini(&files);
+    if (status != SKN_OK)
+        skn_dataset_close(dataset);
+    return status;
 }
 
 /* Opens `path`, the "train" or "test" file. */
@@ -61,6 +59,8 @@ open_file(const skn_data_t *data, const char *path, const char *which,
     char copy[SKN_TEXT_MAX];
     options->preprocessing = data->preprocessing;
     options->held_back = data->held_back;
+    if (!data->preprocessing || !data->preprocessing[0])
+        options->bad_rows = data->bad_rows;
     options->normalize = strcmp(data->normalize, "none") == 0
                              ? SKN_NORMALIZE_NONE
                              : SKN_NORMALIZE_L2;

@@ -16,6 +16,7 @@ typedef struct skn_data {
     const char *preprocessing; /* of rows of texts; "": numbered features */
     double held_back;          /* share of `train` that is the test set; 0:
                                * `test` is */
+    double bad_rows; /* numbered features: share of lines that may be bad */
     const char *normalize;     /* "l2" or "none" */
     const char *cache;         /* "auto", "none", or the stem of the copies */
     uint64_t memory_bytes;     /* buffers while the copy is made; 0: default */
@@ -32,6 +33,9 @@ typedef struct skn_data {
 #define SKN_DATA_OPTIONS                                                       \
     { "preprocessing", SKN_OPTION_TEXT, "", 0, 0, NULL,                        \
       "how rows of texts become points; empty: the features are numbered" },   \
+    { "bad_rows", SKN_OPTION_REAL, "0", 0, 1, NULL,                            \
+      "numbered features: greatest share of lines that cannot be read and "    \
+      "are left out" },                                                        \
     SKN_OPTION_OF("held_back", "0", SKN_SETTING_HELD_BACK),                    \
     SKN_OPTION_OF("normalize", "l2", SKN_SETTING_NORMALIZE),                   \
     { "cache", SKN_OPTION_TEXT, "auto", 0, 0, NULL,                            \

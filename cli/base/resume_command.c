@@ -35,6 +35,20 @@ put_option(const cli_option_t *option, const char *value, FILE *file)
         put_word(value, file);
 }
 
+/* The files of an operand, which are one a line. */
+static void
+put_files(const char *files, FILE *file)
+{
+    while (files) {
+        size_t bytes = strcspn(files, "\n");
+        char *one = strndup(files, bytes);
+        if (one)
+            put_word(one, file);
+        free(one);
+        files = files[bytes] ? files + bytes + 1 : NULL;
+    }
+}
+
 static void
 put_path(const char *path, FILE *file)
 {
@@ -51,8 +65,9 @@ put_path(const char *path, FILE *file)
 static bool
 is_gone(const cli_call_t *call)
 {
-    return call->operand_count == 1 && (strcmp(call->operands[0], "-") == 0 ||
-                                        access(call->operands[0], F_OK) != 0);
+    const char *first = call->operands[0];
+    return call->operand_count == 1 && !strchr(first, '\n') &&
+           (strcmp(first, "-") == 0 || access(first, F_OK) != 0);
 }
 
 void
@@ -65,7 +80,7 @@ cli_resume_command_write(const cli_call_t *call, const char *path, FILE *file)
         skn_shell_quote(program, file);
     put_word(call->verb->name, file);
     for (size_t k = 0; k < call->operand_count; k++)
-        put_word(path && is_gone(call) ? path : call->operands[k], file);
+        put_files(path && is_gone(call) ? path : call->operands[k], file);
     for (size_t k = 0; k < call->given_count; k++)
         if (strcmp(call->given[k].option->name, "resume") != 0)
             put_option(call->given[k].option, call->given[k].value, file);

@@ -46,6 +46,8 @@ typedef struct cli_verb {
     const char *help;     /* one line */
     const char *operands; /* synopsis: "FILE", "[FILE]" */
     size_t operands_min, operands_max;
+    size_t several; /* the operand, from 1, that may be several files, which
+                     * are joined to one path a line; 0: none */
     const cli_option_t *options;
     const char *description; /* paragraphs for --help and the manual */
     /* Returns the exit status, after printing any error. */

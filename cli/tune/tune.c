@@ -323,9 +323,10 @@ static const cli_option_t options[] = {
 const cli_verb_t cli_tune = {
     .name = "tune",
     .help = "search for a better config than auto's choice",
-    .operands = "FILE",
+    .operands = "FILE...",
     .operands_min = 1,
     .operands_max = 1,
+    .several = 1,
     .options = options,
     .description =
         "Successive halving: trains the config as `auto` resolves it, and\n"

@@ -49,7 +49,7 @@ static void
 add_overrides(const cli_call_t *call, const cli_up_local_t *local,
               cli_up_command_t *command)
 {
-    const char *given[CLI_VALUES_MAX];
+    const char *given[CLI_VALUES_MAX + 8];
     size_t count = cli_overrides(call, given);
     for (size_t k = 0; k < count; k++)
         add_option(command, "-o", given[k]);

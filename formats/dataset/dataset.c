@@ -7,16 +7,13 @@
 #include "formats/dataset/dataset.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "formats/dataset/dataset_file.h"
 #include "formats/dataset/vocabulary.h"
+#include "formats/source/files.h"
 #include "formats/source/stream.h"
 
 struct skn_dataset {
@@ -40,7 +37,7 @@ no_memory(const char *path, skn_error_t *error)
 /* An open in progress. */
 typedef struct dataset_opening {
     const char *path;
-    const struct stat *source;
+    skn_files_t files;
     const skn_dataset_options_t *options;
 } dataset_opening_t;
 
@@ -62,20 +59,18 @@ static bool
 cache_fits(void *owner, const skn_cache_t *cache)
 {
     const dataset_opening_t *opening = owner;
-    const struct stat *source = opening->source;
     const skn_dataset_options_t *options = opening->options;
     const skn_dataset_head_t *head = cache->file;
-    int64_t mtime_ns =
-        source->st_mtim.tv_sec * INT64_C(1000000000) + source->st_mtim.tv_nsec;
     if (cache->file_bytes < sizeof(*head) ||
         !skn_dataset_head_check(head, cache->file_bytes) ||
-        head->source_bytes != (uint64_t)source->st_size ||
-        head->source_mtime_ns != mtime_ns ||
+        head->source_bytes != opening->files.total_bytes ||
+        head->source_fingerprint != opening->files.fingerprint ||
         head->normalize != (uint32_t)options->normalize ||
         head->preprocessing_hash != skn_dataset_preprocessing_hash(options) ||
         head->vocabulary_hash !=
             (options->vocabulary ? options->vocabulary->hash : 0) ||
-        head->questions != (uint32_t)options->questions)
+        head->questions != (uint32_t)options->questions ||
+        (head->bad_rows > 0 && head->bad_share != options->bad_rows))
         return false;
     if (!sort_fits(head->feature_seen, head->unknown_features,
                    head->expected_features, options->feature_count,
@@ -162,20 +157,36 @@ view_open(skn_dataset_t *dataset, const char *path,
                           path, error);
 }
 
-/* The source may be a pipe: stat it by name, do not open it. */
+/* Maps the cache of the source, which is built if need be. */
 static skn_status_t
-source_look(const char *path, struct stat *source, skn_error_t *error)
+cache_open(skn_dataset_t *dataset, dataset_opening_t *opening,
+           skn_error_t *error)
 {
-    if (stat(path, source) == 0)
-        return SKN_OK;
-    skn_stream_t *stream;
-    skn_status_t status = skn_stream_open(path, &stream, error);
-    skn_stream_close(&stream);
-    return status != SKN_OK
-               ? status
-               : skn_fail(error, SKN_BUSY,
-                          "%s: was created while it was being opened",
-                          skn_stream_name_shown(path));
+    const skn_dataset_options_t *options = opening->options;
+    skn_cache_places_t places = { 0 };
+    char *stem = skn_files_cache_stem(&opening->files, opening->path);
+    const skn_cache_form_t form = {
+        .source = stem,
+        .can_be_named = opening->files.is_regular,
+        .mode = opening->files.mode,
+        .place = options->cache,
+        .path = options->cache_path,
+        .magic = SKN_DATASET_MAGIC,
+        .suffix = options->vocabulary || options->part == SKN_DATASET_HELD_BACK
+                      ? ".test.skc"
+                      : ".skc",
+    };
+    skn_status_t status = stem ? skn_cache_places_init(&places, &form, error)
+                               : no_memory(opening->path, error);
+    if (status == SKN_OK &&
+        !skn_cache_find(&places, cache_fits, opening, &dataset->cache)) {
+        dataset->info.built = true;
+        status = skn_cache_build(&places, cache_write, opening, &dataset->cache,
+                                 error);
+    }
+    skn_cache_places_fini(&places);
+    free(stem);
+    return status;
 }
 
 skn_status_t
@@ -185,36 +196,17 @@ skn_dataset_open(const char *path, const skn_dataset_options_t *options_given,
     static const skn_dataset_options_t defaults = { 0 };
     const skn_dataset_options_t *options =
         options_given ? options_given : &defaults;
-    skn_cache_places_t places = { 0 };
-    struct stat source = { 0 };
-    dataset_opening_t opening = { path, &source, options };
+    dataset_opening_t opening = { .path = path, .options = options };
     *dataset_out = NULL;
     skn_dataset_t *dataset = calloc(1, sizeof(*dataset));
     if (!dataset)
         return no_memory(path, error);
-    skn_status_t status = source_look(path, &source, error);
-    const skn_cache_form_t form = {
-        .source = path,
-        .can_be_named = S_ISREG(source.st_mode),
-        .mode = source.st_mode,
-        .place = options->cache,
-        .path = options->cache_path,
-        .magic = SKN_DATASET_MAGIC,
-        .suffix = options->vocabulary || options->part == SKN_DATASET_HELD_BACK
-                      ? ".test.skc"
-                      : ".skc",
-    };
+    skn_status_t status = skn_files_init(&opening.files, path, error);
     if (status == SKN_OK)
-        status = skn_cache_places_init(&places, &form, error);
-    if (status == SKN_OK &&
-        !skn_cache_find(&places, cache_fits, &opening, &dataset->cache)) {
-        dataset->info.built = true;
-        status = skn_cache_build(&places, cache_write, &opening,
-                                 &dataset->cache, error);
-    }
+        status = cache_open(dataset, &opening, error);
     if (status == SKN_OK)
         status = view_open(dataset, path, options, error);
-    skn_cache_places_fini(&places);
+    skn_files_fini(&opening.files);
     if (status != SKN_OK)
         skn_dataset_close(&dataset);
     *dataset_out = dataset;

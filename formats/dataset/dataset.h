@@ -3,7 +3,7 @@
  * The first open of a text file parses it and writes a binary cache; every
  * later one maps the cache. A cache is used only if it is whole (a checksum
  * over all of it), in bounds (every offset and index is checked) and made of
- * this source (size, time of change) with these options; else it is silently
+ * this source (sizes, times of change) with these options; else it is silently
  * rebuilt. The check reads the cache once, at memory speed: other programs may
  * have written the file, and no hash in it proves its own origin. A cache is
  * never changed in place, only replaced by rename, so a map stays as it was
@@ -63,6 +63,9 @@ typedef struct skn_dataset_options {
      * header with other sizes is accepted. */
     uint32_t feature_count, label_count;
     bool unknown_ignored;
+    /* Numbered features: greatest share of lines that cannot be read and are
+     * left out. Texts have it in their preprocessing. */
+    double bad_rows;
     bool questions; /* a file of points to predict: see skn_xmc_bounds_t */
     const char *expected_by; /* names the origin of these sizes in sentences */
     /* Called about once a megabyte of the source while a cache is built;
@@ -111,7 +114,8 @@ skn_dataset_point_has(const skn_dataset_point_t *point, uint32_t label)
     return false;
 }
 
-/* Opens the text file `path`, building its cache if need be. `options` may be
+/* Opens the files of the source `path` (formats/source/files.h), building their
+ * cache if need be. `options` may be
  * NULL. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA (file:line:column),
  * SKN_STORAGE (also a full disk), SKN_CANNOT_CREATE, SKN_NO_MEMORY, SKN_BUSY
  * (the source changed while it was read, or progress returned false) leave

@@ -18,6 +18,7 @@
 
 #include "formats/dataset/text_rows.h"
 #include "formats/dataset/xmc.h"
+#include "formats/source/files.h"
 
 #define MEMORY_BYTES_DEFAULT (64u << 20)
 #define MEMORY_BYTES_MIN (1u << 20)
@@ -52,11 +53,11 @@ typedef struct row_source {
     skn_text_rows_t *texts;
 } row_source_t;
 
-static const skn_stream_t *
-source_stream(const row_source_t *source)
+static const skn_lines_t *
+source_lines(const row_source_t *source)
 {
-    return source->texts ? skn_text_rows_stream(source->texts)
-                         : skn_xmc_stream(source->points);
+    return source->texts ? skn_text_rows_lines(source->texts)
+                         : skn_xmc_lines(source->points);
 }
 
 static bool
@@ -177,25 +178,22 @@ rows_put(build_t *build, row_source_t *source, skn_error_t *error)
             status = row_put(build, &point, error);
         if (status == SKN_OK)
             status = progress_tell(
-                build, skn_stream_source_bytes(source_stream(source)), error);
+                build, skn_lines_source_bytes(source_lines(source)), error);
     }
     skn_xmc_point_fini(&point);
     return status;
 }
 
-/* Reads size and time of change of the open source, so that a later change can
- * be detected. */
+/* Looks at the files, so that a later change can be detected. */
 static skn_status_t
-source_look(const row_source_t *source, uint64_t *bytes, int64_t *mtime_ns,
+source_look(const build_t *build, uint64_t *bytes, uint64_t *fingerprint,
             skn_error_t *error)
 {
-    struct stat file;
-    skn_status_t status = skn_stream_stat(source_stream(source), &file, error);
-    *bytes = S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
-    *mtime_ns =
-        S_ISREG(file.st_mode)
-            ? file.st_mtim.tv_sec * INT64_C(1000000000) + file.st_mtim.tv_nsec
-            : 0;
+    skn_files_t files;
+    skn_status_t status = skn_files_init(&files, build->source_name, error);
+    *bytes = files.total_bytes;
+    *fingerprint = files.fingerprint;
+    skn_files_fini(&files);
     return status;
 }
 
@@ -235,7 +233,7 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->label_count = sizes.label_count;
     head->feature_seen = sizes.feature_seen;
     head->label_seen = sizes.label_seen;
-    head->content_hash = skn_stream_hash(source_stream(source));
+    head->content_hash = skn_lines_hash(source_lines(source));
 }
 
 /* The next step writes a table of all labels: 8 bytes for each, of which a
@@ -260,6 +258,7 @@ source_open(const build_t *build, row_source_t *source, skn_error_t *error)
                                 .expected_labels = options->label_count,
                                 .expected_by = options->expected_by,
                                 .unknown_ignored = options->unknown_ignored,
+                                .bad_rows = options->bad_rows,
                                 .questions = options->questions,
                                 .labels_optional = options->questions };
     if (!has_texts(options))
@@ -275,18 +274,17 @@ source_read(build_t *build, skn_error_t *error)
 {
     skn_dataset_head_t *head = &build->head;
     row_source_t source = { 0 };
-    uint64_t bytes;
-    int64_t mtime_ns;
-    skn_status_t status = source_open(build, &source, error);
+    uint64_t bytes, fingerprint;
+    skn_status_t status = source_look(build, &head->source_bytes,
+                                      &head->source_fingerprint, error);
     if (status == SKN_OK)
-        status = source_look(&source, &head->source_bytes,
-                             &head->source_mtime_ns, error);
+        status = source_open(build, &source, error);
     if (status == SKN_OK)
         status = rows_put(build, &source, error);
     if (status == SKN_OK)
-        status = source_look(&source, &bytes, &mtime_ns, error);
-    if (status == SKN_OK &&
-        (bytes != head->source_bytes || mtime_ns != head->source_mtime_ns))
+        status = source_look(build, &bytes, &fingerprint, error);
+    if (status == SKN_OK && (bytes != head->source_bytes ||
+                             fingerprint != head->source_fingerprint))
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
     if (status == SKN_OK) {
@@ -416,6 +414,7 @@ build_init(build_t *build, skn_error_t *error)
     head->byte_order = SKN_DATASET_BYTE_ORDER;
     head->normalize = (uint32_t)build->options->normalize;
     head->questions = build->options->questions;
+    head->bad_share = build->options->bad_rows;
     head->preprocessing_hash = skn_dataset_preprocessing_hash(build->options);
     head->vocabulary_hash =
         build->options->vocabulary ? build->options->vocabulary->hash : 0;

@@ -33,8 +33,7 @@ typedef struct skn_dataset_head {
     uint32_t version, byte_order;
     uint64_t file_bytes;
     /* The source of the cache. */
-    uint64_t source_bytes;
-    int64_t source_mtime_ns;
+    uint64_t source_bytes, source_fingerprint; /* skn_files_t */
     uint32_t normalize, has_header;
     uint64_t content_hash;
     /* Its contents. */
@@ -46,7 +45,8 @@ typedef struct skn_dataset_head {
     uint32_t labels_occurring, unused;
     uint64_t payload_hash; /* XXH3 of everything after the head */
     /* The indices that were left out, and the sizes that they exceeded; zeros
-     * if there were none. Then the likely mistake (skn_xmc_odd_t). */
+     * if there were none. Then the likely mistake (skn_xmc_odd_t). Lines are
+     * places (skn_files_place). */
     uint64_t unknown_labels, unknown_features, unknown_points, unknown_bare;
     uint64_t unknown_line, unknown_column;
     uint32_t expected_features, expected_labels;
@@ -59,7 +59,8 @@ typedef struct skn_dataset_head {
      * and a vocabulary that was given. 0: none. */
     uint64_t preprocessing_hash, vocabulary_hash;
     uint64_t features_bytes, names_bytes; /* of the vocabulary that is kept */
-    uint8_t padding[312 - 288];
+    double bad_share;                     /* options.bad_rows */
+    uint8_t padding[312 - 296];
     uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_dataset_head_t;
 _Static_assert(sizeof(skn_dataset_head_t) == 320, "the head of the file");

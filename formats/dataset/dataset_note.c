@@ -3,8 +3,23 @@
 #include "formats/dataset/dataset.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "formats/source/files.h"
 #include "formats/source/stream.h"
+
+/* Writes the file and line of a place. */
+#define PLACE_BYTES 320u
+static const char *
+write_place(const char *path, uint64_t place, char text[PLACE_BYTES])
+{
+    char *name = skn_files_name(path, place);
+    (void)snprintf(text, PLACE_BYTES, "%.260s:%" PRIu64,
+                   skn_stream_name_shown(name ? name : path),
+                   skn_files_line(place));
+    free(name);
+    return text;
+}
 
 static const char *
 plural(uint64_t count)
@@ -18,6 +33,7 @@ skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
 {
     const skn_xmc_unknown_t *unknown = &info->unknown;
     char bare[96] = "", labels[48] = "", features[48] = "";
+    char place[PLACE_BYTES];
     if (unknown->points == 0)
         return false;
     if (unknown->bare_points > 0)
@@ -35,9 +51,9 @@ skn_dataset_note_unknown(const skn_dataset_info_t *info, const char *path,
         (void)snprintf(features, sizeof(features), "%" PRIu64 " feature%s",
                        unknown->features, plural(unknown->features));
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":%" PRIu64 ": first of %s%s, in %" PRIu64 " "
+                   "%s:%" PRIu64 ": first of %s%s, in %" PRIu64 " "
                    "point%s, that the model does not have; they are left out%s",
-                   skn_stream_name_shown(path), unknown->line, unknown->column,
+                   write_place(path, unknown->line, place), unknown->column,
                    labels, features, unknown->points, plural(unknown->points),
                    bare);
     if (info->has_texts) {
@@ -57,12 +73,13 @@ bool
 skn_dataset_note_unread(const skn_dataset_info_t *info, const char *path,
                         skn_error_t *note)
 {
+    char place[PLACE_BYTES];
     if (info->unread.points == 0)
         return false;
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: first of %" PRIu64 " line%s that cannot "
+                   "%s:1: first of %" PRIu64 " line%s that cannot "
                    "be read; the answer is empty",
-                   skn_stream_name_shown(path), info->unread.line,
+                   write_place(path, info->unread.line, place),
                    info->unread.points, plural(info->unread.points));
     (void)skn_fail_hint(note, SKN_BAD_DATA,
                         "a line is label,label feature:value feature:value");
@@ -73,13 +90,14 @@ bool
 skn_dataset_note_bad(const skn_dataset_info_t *info, const char *path,
                      skn_error_t *note)
 {
+    char place[PLACE_BYTES];
     if (info->bad.points == 0)
         return false;
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ": first of %" PRIu64 " row%s that cannot be "
+                   "%s: first of %" PRIu64 " row%s that cannot be "
                    "read and %s left out",
-                   skn_stream_name_shown(path), info->bad.line,
-                   info->bad.points, plural(info->bad.points),
+                   write_place(path, info->bad.line, place), info->bad.points,
+                   plural(info->bad.points),
                    info->bad.points == 1 ? "is" : "are");
     (void)skn_fail_hint(note, SKN_BAD_DATA,
                         "data.bad_rows: 0 refuses them, and says what is wrong "
@@ -92,16 +110,16 @@ skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,
                      skn_error_t *note)
 {
     const skn_xmc_odd_t *odd = &info->odd;
-    const char *shown = skn_stream_name_shown(path);
+    char place[PLACE_BYTES];
     if (odd->what == SKN_XMC_NOTHING_ODD)
         return false;
+    const char *shown = write_place(path, odd->line, place);
     if (odd->what == SKN_XMC_ODD_COUNTS) {
         (void)skn_fail(note, SKN_BAD_DATA,
-                       "%s:%" PRIu64 ":1: this line looks like a header, but "
+                       "%s:1: this line looks like a header, but "
                        "is read as a point; the file has %u labels and %u "
                        "features with it",
-                       shown, odd->line, info->label_count,
-                       info->feature_count);
+                       shown, info->label_count, info->feature_count);
         (void)skn_fail_hint(note, SKN_BAD_DATA,
                             "a header is three whole numbers with blanks "
                             "between them: points features labels");
@@ -109,10 +127,10 @@ skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,
     }
     const char *noun = odd->what == SKN_XMC_ODD_LABEL ? "label" : "feature";
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s:%" PRIu64 ":1: %s %u is far beyond those of all other "
+                   "%s:1: %s %u is far beyond those of all other "
                    "lines, which end at %u, and makes the model have %" PRIu64
                    " %ss",
-                   shown, odd->line, noun, odd->greatest, odd->next,
+                   shown, noun, odd->greatest, odd->next,
                    odd->greatest + UINT64_C(1), noun);
     (void)skn_fail_hint(note, SKN_BAD_DATA,
                         "correct the line; or if it is right, begin the file "

@@ -39,8 +39,9 @@ struct skn_point_reader {
     skn_xmc_point_t point;
     skn_read_t read;
     skn_error_t refusal, warning, failure;
-    uint64_t row_count;   /* rows of texts that were read */
-    skn_read_kind_t held; /* to be returned after the points before it */
+    uint64_t lines_before; /* of the files before */
+    uint64_t row_count;    /* rows of texts that were read */
+    skn_read_kind_t held;  /* to be returned after the points before it */
     uint64_t held_line;
     uint64_t line[SKN_READ_POINTS_MAX];
     size_t offset[SKN_READ_POINTS_MAX + 1];
@@ -104,7 +105,7 @@ skn_point_reader_open_text(const char *text, size_t text_bytes,
     reader->name = strdup(name ? name : "text");
     if (reader->name)
         reader->lines =
-            skn_lines_open_text(text, text_bytes, reader->name, error);
+            skn_lines_open_text(text, text_bytes, reader->name, false, error);
     else
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a reader");
     if (!reader->lines)
@@ -341,6 +342,14 @@ read_lines(skn_point_reader_t *reader, skn_error_t *error)
         bool more = false;
         skn_status_t status = skn_lines_next(reader->lines, *count == 0, &text,
                                              &bytes, &more, error);
+        if (status == SKN_OK && bytes == SIZE_MAX && *count == 0 && !more) {
+            uint64_t number = skn_lines_number(reader->lines);
+            status = skn_lines_next_file(reader->lines, &more, error);
+            reader->lines_before += more ? number : 0;
+            reader->begun = reader->begun && !more;
+            if (status == SKN_OK && more)
+                continue;
+        }
         if (status != SKN_OK || bytes == SIZE_MAX)
             return status;
         skn_xmc_line_t line = { text, bytes, skn_lines_name(reader->lines),
@@ -405,12 +414,12 @@ describe(skn_point_reader_t *reader)
     skn_read_t *read = &reader->read;
     read->struct_bytes = sizeof(*read);
     read->kind = SKN_READ_POINTS;
-    read->name =
-        skn_stream_name_shown(reader->lines ? skn_lines_name(reader->lines)
-                              : strcmp(reader->name, "-") == 0 ? "stdin"
-                                                               : reader->name);
+    read->name = skn_stream_name_shown(skn_lines_name(
+        reader->lines ? reader->lines
+                      : skn_records_lines(reader->texts.records)));
     read->line_count =
-        reader->lines ? skn_lines_number(reader->lines) : reader->row_count;
+        reader->lines ? reader->lines_before + skn_lines_number(reader->lines)
+                      : reader->row_count;
     read->line = reader->line;
     read->points.offset = reader->offset;
     read->points.feature = reader->feature.at;

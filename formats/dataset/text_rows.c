@@ -11,6 +11,7 @@
 
 #include "formats/dataset/dataset_file.h"
 #include "formats/dataset/text_block.h"
+#include "formats/source/files.h"
 #include "formats/text/json_text.h"
 
 /* Terms that are counted at once, for each feature that there may be: rare ones
@@ -94,10 +95,10 @@ skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
     return rows;
 }
 
-const skn_stream_t *
-skn_text_rows_stream(const skn_text_rows_t *rows)
+const skn_lines_t *
+skn_text_rows_lines(const skn_text_rows_t *rows)
 {
-    return skn_records_stream(rows->records);
+    return skn_records_lines(rows->records);
 }
 
 skn_xmc_sizes_t
@@ -112,11 +113,24 @@ skn_text_rows_sizes(const skn_text_rows_t *rows)
 
 /* --- rows ----------------------------------------------------------------- */
 
+/* The file that is read. */
+static const char *
+name_of(const skn_text_rows_t *rows)
+{
+    return skn_lines_name(skn_records_lines(rows->records));
+}
+
 static skn_status_t
 no_memory(const skn_text_rows_t *rows, skn_error_t *error)
 {
     return skn_fail(error, SKN_NO_MEMORY, "%s: no memory for line %" PRIu64,
-                    skn_stream_name_shown(rows->path), rows->record.line);
+                    skn_stream_name_shown(name_of(rows)), rows->record.line);
+}
+
+static uint64_t
+place_of(const skn_text_rows_t *rows)
+{
+    return skn_files_place(rows->record.file, rows->record.line);
 }
 
 /* Whether the row belongs to the part that is read: its texts decide. */
@@ -140,7 +154,7 @@ count_bad(skn_text_rows_t *rows, const skn_error_t *refusal)
     if (rows->bad++ > 0)
         return;
     rows->first_bad = *refusal;
-    rows->sizes.bad.line = rows->record.line;
+    rows->sizes.bad.line = place_of(rows);
 }
 
 /* Refuses the file if too many of its rows cannot be read. */
@@ -279,7 +293,7 @@ take_labels(skn_text_rows_t *rows, skn_xmc_point_t *point)
         return SKN_OK;
     skn_xmc_unknown_t *unknown = &rows->sizes.unknown;
     if (unknown->points++ == 0) {
-        unknown->line = rows->record.line;
+        unknown->line = place_of(rows);
         unknown->column = 1;
     }
     unknown->labels += point->unknown_labels;
@@ -298,8 +312,8 @@ make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
         return skn_fail(error, SKN_BAD_DATA,
                         "%s:%" PRIu64 ": the row has %zu labels, at most %u "
                         "allowed",
-                        skn_stream_name_shown(rows->path), record->line, labels,
-                        SKN_LINE_ITEMS_MAX);
+                        skn_stream_name_shown(name_of(rows)), record->line,
+                        labels, SKN_LINE_ITEMS_MAX);
     if (!reserve(point, features > labels ? features : labels))
         return no_memory(rows, error);
     if (features > 0) {
@@ -389,10 +403,9 @@ static skn_status_t
 tell(const lesson_t *lesson, skn_error_t *error)
 {
     const skn_dataset_options_t *options = lesson->rows->options;
-    const skn_stream_t *stream = skn_text_rows_stream(lesson->rows);
+    const skn_lines_t *lines = skn_text_rows_lines(lesson->rows);
     if (!options->progress ||
-        options->progress(options->listener, skn_stream_source_bytes(stream),
-                          0))
+        options->progress(options->listener, skn_lines_source_bytes(lines), 0))
         return SKN_OK;
     return skn_fail(error, SKN_BUSY, "%s: reading was stopped",
                     skn_stream_name_shown(lesson->rows->path));

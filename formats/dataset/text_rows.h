@@ -31,7 +31,7 @@ skn_status_t skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point,
                                 bool *more, skn_error_t *error);
 /* The sizes so far: those of the vocabulary, and what was left out. */
 skn_xmc_sizes_t skn_text_rows_sizes(const skn_text_rows_t *rows);
-const skn_stream_t *skn_text_rows_stream(const skn_text_rows_t *rows);
+const skn_lines_t *skn_text_rows_lines(const skn_text_rows_t *rows);
 
 /* Learns the vocabulary of the rows of a file. *vocabulary and the texts of its
  * two forms are the caller's to free, also after a failure. `progress` is

@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/source/stream.h"
+#include "formats/source/lines.h"
 #include "formats/dataset/xmc_point.h"
 #include "skein/error.h"
 #include "skein/limits.h"
@@ -48,6 +48,8 @@ typedef struct skn_xmc_bounds {
     /* An index beyond the expected sizes, though not beyond the file's own, is
      * left out and counted in the point, not refused. */
     bool unknown_ignored;
+    double bad_rows; /* greatest share of lines that cannot be read: they are
+                      * left out and counted; 0: the first is refused */
     /* The file is for prediction, not for training. Its points have no labels,
      * except for lines that cannot be read: each of these is a point with label
      * 0 only. Used by readers only. */
@@ -80,9 +82,11 @@ size_t skn_xmc_number_parse(const char *text, size_t bytes, float *value);
 
 typedef struct skn_xmc_reader skn_xmc_reader_t;
 
-/* Opens a file and reads its header. Only the expected sizes of `bounds` (may
- * be NULL) count. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA, SKN_STORAGE,
- * SKN_NO_MEMORY leave *reader NULL. One reader is for one thread at a time. */
+/* Opens the files of a source (formats/source/files.h), each of which may have
+ * a header, and reads that of the first. Only the expected sizes of `bounds`
+ * (may be NULL) count. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA,
+ * SKN_STORAGE, SKN_NO_MEMORY leave *reader NULL. One reader is for one thread
+ * at a time. */
 skn_status_t skn_xmc_open(const char *path, const skn_xmc_bounds_t *bounds,
                           skn_xmc_reader_t **reader, skn_error_t *error);
 /* The same over `bytes` bytes at `start`, which must outlive the reader. */
@@ -92,8 +96,8 @@ skn_status_t skn_xmc_open_memory(const char *name, const void *start,
 /* Frees, sets *reader to NULL. *reader may be NULL already. */
 void skn_xmc_close(skn_xmc_reader_t **reader);
 
-/* Reads the next point; *more is false at the end, after the number of points
- * was compared with the header. After a failure only close is allowed. */
+/* Reads the next point; *more is false at the end. The number of points of a
+ * file is compared with its header. After a failure only close is allowed. */
 skn_status_t skn_xmc_next(skn_xmc_reader_t *reader, skn_xmc_point_t *point,
                           bool *more, skn_error_t *error);
 
@@ -102,16 +106,16 @@ typedef struct skn_xmc_unknown {
     uint64_t labels, features; /* occurrences */
     uint64_t points;           /* that had any */
     uint64_t bare_points;      /* whose labels were all left out */
-    uint64_t line, column;     /* of the first, counted from 1 */
+    uint64_t line, column;     /* of the first: skn_files_place; from 1 */
 } skn_xmc_unknown_t;
 
 /* Rows, or questions, that cannot be read. */
 typedef struct skn_xmc_unread {
-    uint64_t points, line; /* how many, and the line of the first */
+    uint64_t points, line; /* how many, and the first: skn_files_place */
 } skn_xmc_unread_t;
 
-/* The sizes so far. They are the header's if there is one, else one more than
- * the greatest index seen. */
+/* The sizes so far: the greatest of a header, or one more than the greatest
+ * index seen, if that is more. */
 typedef struct skn_xmc_sizes {
     bool has_header;
     uint64_t point_count; /* points read so far */
@@ -126,8 +130,7 @@ skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
 /* The most likely mistake in a file that was read to its end. */
 skn_xmc_odd_t skn_xmc_odd(const skn_xmc_reader_t *reader);
 
-/* The stream of the reader: position, hash, stat. Lives as long as the
- * reader. */
-const skn_stream_t *skn_xmc_stream(const skn_xmc_reader_t *reader);
+/* The lines of the reader: position, hash. They live as long as it does. */
+const skn_lines_t *skn_xmc_lines(const skn_xmc_reader_t *reader);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/records/records_internal.h"
+#include "formats/source/files.h"
 #include "formats/source/stream.h"
 #include "formats/text/text.h"
 #include "skein/limits.h"
@@ -202,9 +203,7 @@ static skn_status_t
 begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
 {
     bool more;
-    skn_status_t status = take_columns(records, error);
-    if (status == SKN_OK)
-        status = next_line(records, true, line, &more, error);
+    skn_status_t status = next_line(records, true, line, &more, error);
     if (status != SKN_OK)
         return status;
     if (!line->at)
@@ -235,6 +234,7 @@ begin(skn_records_t *records, skn_error_t *error)
             "holds back a tenth of that)");
     records->has_first = !records->reader->begin;
     records->first = line;
+    records->csv.is_open = false;
     for (more = !records->has_first; status == SKN_OK && more;) {
         status = records->reader->begin(records, line, &more, error);
         if (status == SKN_OK && more) {
@@ -246,6 +246,37 @@ begin(skn_records_t *records, skn_error_t *error)
                                   skn_stream_name_shown(records->name));
         }
     }
+    return status;
+}
+
+/* Begins with the next file; *more is false if there is none. A file that
+ * looks like another format than the first one is refused. */
+static skn_status_t
+next_file(skn_records_t *records, bool *more, skn_error_t *error)
+{
+    skn_records_format_t format = records->options.format, found;
+    skn_records_format_t otherwise = records->options.otherwise;
+    skn_status_t status = skn_lines_next_file(records->lines, more, error);
+    if (status != SKN_OK || !*more)
+        return status;
+    records->name = skn_lines_name(records->lines);
+    if (records->is_any_format) {
+        records->options.format = SKN_RECORDS_AUTO;
+        records->options.otherwise =
+            otherwise == SKN_RECORDS_AUTO ? format : otherwise;
+    }
+    status = begin(records, error);
+    found = records->options.format;
+    records->options.format = format;
+    records->options.otherwise = otherwise;
+    if (status == SKN_OK && found != format)
+        status = skn_fail_hint(
+            error,
+            skn_fail(error, SKN_BAD_DATA,
+                     "%s:1: is %s, and the file before it is %s",
+                     skn_stream_name_shown(records->name),
+                     skn_records_names[found], skn_records_names[format]),
+            "give files of one format");
     return status;
 }
 
@@ -267,7 +298,9 @@ made(skn_lines_t *lines, const skn_records_options_t *options,
     records->name = skn_lines_name(lines);
     if (options)
         records->options = *options;
-    if (start(records, error) != SKN_OK)
+    records->is_any_format = records->options.format == SKN_RECORDS_AUTO;
+    if (take_columns(records, error) != SKN_OK ||
+        start(records, error) != SKN_OK)
         skn_records_close(&records);
     return records;
 }
@@ -299,12 +332,50 @@ skn_records_recognise(const char *path, const skn_records_options_t *options,
     return SKN_OK;
 }
 
+bool
+skn_records_are(const char *start, size_t bytes)
+{
+    skn_stream_t *stream = NULL;
+    skn_error_t error;
+    bool is_packed =
+        skn_stream_open_memory("", start, bytes, &stream, &error) == SKN_OK &&
+        skn_stream_is_packed(stream);
+    skn_stream_close(&stream);
+    skn_records_t *records =
+        is_packed ? NULL
+                  : made(skn_lines_open_text(start, bytes, "", false, &error),
+                         NULL, begin_no_further, &error);
+    bool are = is_packed || records;
+    skn_records_close(&records);
+    return are;
+}
+
+skn_status_t
+skn_records_check_files(const char *path, const skn_records_options_t *options,
+                        skn_error_t *error)
+{
+    skn_files_t files;
+    skn_status_t status = skn_files_init(&files, path, error);
+    bool is_one = files.count == 1 || !files.is_regular;
+    skn_files_fini(&files);
+    if (status != SKN_OK || is_one)
+        return status;
+    skn_records_t *records = skn_records_open(path, options, error);
+    if (!records)
+        return error->status;
+    records->is_any_format = true;
+    for (bool more = true; status == SKN_OK && more;)
+        status = next_file(records, &more, error);
+    skn_records_close(&records);
+    return status;
+}
+
 skn_records_t *
 skn_records_open_text(const char *text, size_t bytes, const char *name,
                       const skn_records_options_t *options, skn_error_t *error)
 {
-    return made(skn_lines_open_text(text, bytes, name, error), options, begin,
-                error);
+    return made(skn_lines_open_text(text, bytes, name, false, error), options,
+                begin, error);
 }
 
 void
@@ -330,10 +401,10 @@ skn_records_format(const skn_records_t *records)
     return records->options.format;
 }
 
-const skn_stream_t *
-skn_records_stream(const skn_records_t *records)
+const skn_lines_t *
+skn_records_lines(const skn_records_t *records)
 {
-    return skn_lines_stream(records->lines);
+    return records->lines;
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -379,6 +450,7 @@ give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
     uint64_t line = records->line;
     records->line = 0;
     record->line = line;
+    record->file = skn_lines_file(records->lines);
     if (status == SKN_BAD_DATA) {
         *kind = SKN_RECORDS_BAD;
         *refusal = &records->refusal;
@@ -388,6 +460,7 @@ give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
         return skn_records_no_memory(records, error);
     *kind = SKN_RECORDS_ROW;
     *record = (skn_records_row_t){ .line = line,
+                                   .file = record->file,
                                    .label = records->labels.at,
                                    .text = records->texts.at,
                                    .label_count = records->labels.count,
@@ -408,9 +481,17 @@ skn_records_next(skn_records_t *records, bool wait, skn_records_kind_t *kind,
         skn_status_t status = get_line(records, wait, &line, &later, error);
         if (status != SKN_OK)
             return status;
-        if (later || (line.bytes == SIZE_MAX && records->line == 0)) {
-            *kind = later ? SKN_RECORDS_LATER : SKN_RECORDS_END;
+        if (later) {
+            *kind = SKN_RECORDS_LATER;
             return SKN_OK;
+        }
+        if (line.bytes == SIZE_MAX && records->line == 0) {
+            bool more;
+            status = next_file(records, &more, error);
+            if (status == SKN_OK && more)
+                continue;
+            *kind = SKN_RECORDS_END;
+            return status;
         }
         if (line.bytes == SIZE_MAX) {
             (void)skn_fail(&records->refusal, SKN_BAD_DATA,

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/source/stream.h"
+#include "formats/source/lines.h"
 #include "formats/text/span.h"
 #include "skein/error.h"
 
@@ -56,6 +56,7 @@ typedef struct skn_records_options {
 /* One row. It lives until the next call. */
 typedef struct skn_records_row {
     uint64_t line; /* where the row begins, from 1; also of a bad one */
+    uint32_t file; /* in which file of the source, from 0 */
     const skn_span_t *label, *text;
     size_t label_count, text_count; /* text_count: the columns asked for, in
                                      * their order; fasttext: what stands
@@ -71,12 +72,22 @@ typedef enum skn_records_kind {
 
 typedef struct skn_records skn_records_t;
 
-/* The format of the file `path`, by its first line. The statuses of
+/* The format of the first file of a source, by its first line. The statuses of
  * skn_records_open. */
 skn_status_t skn_records_recognise(const char *path,
                                    const skn_records_options_t *options,
                                    skn_records_format_t *format,
                                    skn_error_t *error);
+
+/* Whether a file that begins with these bytes looks like one of the formats, or
+ * is packed. */
+bool skn_records_are(const char *start, size_t bytes);
+
+/* Refuses a source whose files do not look like one format, or lack a column.
+ * The statuses of skn_records_open. */
+skn_status_t skn_records_check_files(const char *path,
+                                     const skn_records_options_t *options,
+                                     skn_error_t *error);
 
 /* Finds the separator of the labels in a cell, by the first rows of the file:
  * ";", "|" or ",", or "" if each cell is one label. The statuses of
@@ -86,7 +97,9 @@ skn_status_t skn_records_find_separator(const char *path,
                                         const char **separator,
                                         skn_error_t *error);
 
-/* Opens the file `path` ("-": standard input) and reads its first row. NULL and
+/* Opens the files of a source (formats/source/files.h; "-": standard input) and
+ * reads the first row of the first. All have one format; each of csv has its
+ * own row of names. NULL and
  * SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_STORAGE, SKN_NO_MEMORY, or SKN_BAD_DATA:
  * the format is not recognised, or a column is missing. */
 skn_records_t *skn_records_open(const char *path,
@@ -101,8 +114,8 @@ skn_records_t *skn_records_open_text(const char *text, size_t bytes,
 void skn_records_close(skn_records_t **records);
 
 skn_records_format_t skn_records_format(const skn_records_t *records);
-/* The stream of the file: position, hash, stat. Lives as long as the reader. */
-const skn_stream_t *skn_records_stream(const skn_records_t *records);
+/* The lines of the files: position, hash. They live as long as the reader. */
+const skn_lines_t *skn_records_lines(const skn_records_t *records);
 
 /* Reads the next row; `wait` as of skn_lines_next. *refusal belongs to the
  * reader and is set for SKN_RECORDS_BAD alone. SKN_STORAGE, SKN_BAD_DATA

@@ -40,7 +40,8 @@ typedef struct skn_csv_row {
 
 struct skn_records {
     skn_lines_t *lines;
-    const char *name; /* of the file */
+    const char *name;   /* of the file */
+    bool is_any_format; /* it was recognised */
     skn_records_options_t options;
     const struct skn_records_reader *reader; /* of the format */
     skn_span_t column[SKN_RECORDS_TEXTS_MAX], label_column;

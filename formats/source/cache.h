@@ -57,6 +57,12 @@ skn_status_t skn_cache_places_init(skn_cache_places_t *places,
                                    skn_error_t *error);
 void skn_cache_places_fini(skn_cache_places_t *places);
 
+/* The user's folder for caches, which is made if need be, for free(); NULL:
+ * there is none, or no memory. */
+char *skn_cache_user_folder(void);
+/* $TMPDIR, or /tmp. */
+const char *skn_cache_temp_folder(void);
+
 /* A mapped cache; { 0 }: none. */
 typedef struct skn_cache {
     void *file; /* read only, file_bytes long */

@@ -146,22 +146,29 @@ replace_check(const char *place, const char *wanted, skn_error_t *error)
                     skn_stream_name_shown(place));
 }
 
-/* Makes the user's folder, and its parent. */
+/* Makes the folder, and its parent. */
 static void
-user_folder_make(const char *place)
+folder_make(const char *folder)
 {
-    char *folder = strdup(place), *above = strdup(place);
-    if (folder && above) {
-        (void)mkdir(dirname(dirname(above)), 0700);
-        (void)mkdir(dirname(folder), 0700);
+    char *above = strdup(folder);
+    if (above) {
+        (void)mkdir(dirname(above), 0700);
+        (void)mkdir(folder, 0700);
     }
-    free(folder);
     free(above);
 }
 
-/* The folder for anonymous files. */
-static const char *
-temp_folder(void)
+char *
+skn_cache_user_folder(void)
+{
+    char *folder = user_folder();
+    if (folder)
+        folder_make(folder);
+    return folder;
+}
+
+const char *
+skn_cache_temp_folder(void)
 {
     const char *folder = getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
@@ -233,7 +240,7 @@ static skn_status_t
 temp_open_anonymous(skn_cache_temp_t *temp, skn_error_t *error)
 {
     temp->is_anonymous = true;
-    const char *folder = temp_folder();
+    const char *folder = skn_cache_temp_folder();
     (void)snprintf(temp->shown, sizeof(temp->shown),
                    "a temporary file in %.240s (TMPDIR)",
                    skn_stream_name_shown(folder));
@@ -338,7 +345,7 @@ skn_cache_temp_open(const skn_cache_places_t *places, size_t place,
         return temp_open_anonymous(temp, error);
     temp->final = places->path[place];
     if (place == 1)
-        user_folder_make(temp->final);
+        free(skn_cache_user_folder());
     skn_status_t status =
         places->anonymous
             ? SKN_OK

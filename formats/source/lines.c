@@ -1,19 +1,22 @@
-/* lines.c - reads a stream line by line, and skips lines that are too long.
+/* lines.c - reads files line by line, and skips lines that are too long.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "formats/source/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/source/files.h"
 #include "skein/limits.h"
 
 #define ROOM_BYTES 65536u
 
 struct skn_lines {
-    skn_stream_t *stream;
+    skn_stream_t *stream; /* of file `file` */
+    skn_files_t files;    /* none: a text, or standard input */
+    uint32_t file;
+    uint64_t hash_before, bytes_before; /* of the files before it */
     const char *name;
-    char *own_name; /* a copy of the path; NULL: the name is the caller's */
-    char *room;     /* bytes read and not yet returned: [at, end) */
+    char *room; /* bytes read and not yet returned: [at, end) */
     size_t room_bytes, at, end;
     size_t passed; /* bytes skipped of a current line that is too long */
     uint64_t number;
@@ -45,31 +48,28 @@ skn_lines_open(const char *path, skn_error_t *error)
         return NULL;
     }
     bool standard = strcmp(path, "-") == 0;
-    skn_lines_t *lines = make(standard ? "stdin" : path, error);
-    if (lines && !standard) {
-        lines->own_name = strdup(path);
-        lines->name = lines->own_name;
-        if (!lines->own_name) {
-            (void)skn_fail(error, SKN_NO_MEMORY, "no memory for a path");
-            skn_lines_close(&lines);
-        }
-    }
-    if (lines && skn_stream_open(standard ? "/dev/stdin" : path, &lines->stream,
-                                 error) != SKN_OK)
+    skn_lines_t *lines = make("stdin", error);
+    if (lines && !standard &&
+        skn_files_init(&lines->files, path, error) != SKN_OK)
+        skn_lines_close(&lines);
+    if (lines && !standard)
+        lines->name = lines->files.path[0];
+    if (lines && skn_stream_open(standard ? "/dev/stdin" : lines->name,
+                                 &lines->stream, error) != SKN_OK)
         skn_lines_close(&lines);
     return lines;
 }
 
 skn_lines_t *
 skn_lines_open_text(const char *text, size_t bytes, const char *name,
-                    skn_error_t *error)
+                    bool may_be_packed, skn_error_t *error)
 {
     skn_lines_t *lines = make(name, error);
     if (lines && skn_stream_open_memory(name, text, bytes, &lines->stream,
                                         error) != SKN_OK)
         skn_lines_close(&lines);
     /* Two KB of a request unpack to millions of lines. */
-    if (lines && skn_stream_is_packed(lines->stream)) {
+    if (lines && !may_be_packed && skn_stream_is_packed(lines->stream)) {
         (void)skn_fail(error, SKN_BAD_DATA,
                        "%s: is packed, and only a file is unpacked",
                        skn_stream_name_shown(name));
@@ -86,7 +86,7 @@ skn_lines_close(skn_lines_t **lines)
         return;
     skn_stream_close(&(*lines)->stream);
     free((*lines)->room);
-    free((*lines)->own_name);
+    skn_files_fini(&(*lines)->files);
     free(*lines);
     *lines = NULL;
 }
@@ -176,6 +176,37 @@ skn_lines_next(skn_lines_t *lines, bool wait, const char **text, size_t *bytes,
     }
 }
 
+/* The hash with that of the open file. */
+static uint64_t
+hash_with(const skn_lines_t *lines)
+{
+    return lines->hash_before * UINT64_C(0x9e3779b97f4a7c15) +
+           skn_stream_hash(lines->stream);
+}
+
+skn_status_t
+skn_lines_next_file(skn_lines_t *lines, bool *more, skn_error_t *error)
+{
+    skn_stream_t *stream = NULL;
+    *more = (size_t)lines->file + 1 < lines->files.count;
+    if (!*more)
+        return SKN_OK;
+    const char *name = lines->files.path[lines->file + 1];
+    skn_status_t status = skn_stream_open(name, &stream, error);
+    if (status != SKN_OK)
+        return status;
+    lines->hash_before = hash_with(lines);
+    lines->bytes_before += skn_stream_source_bytes(lines->stream);
+    skn_stream_close(&lines->stream);
+    lines->stream = stream;
+    lines->name = name;
+    lines->file++;
+    lines->at = lines->end = 0;
+    lines->number = 0;
+    lines->ended = false;
+    return SKN_OK;
+}
+
 uint64_t
 skn_lines_number(const skn_lines_t *lines)
 {
@@ -188,8 +219,20 @@ skn_lines_name(const skn_lines_t *lines)
     return lines->name;
 }
 
-const skn_stream_t *
-skn_lines_stream(const skn_lines_t *lines)
+uint32_t
+skn_lines_file(const skn_lines_t *lines)
 {
-    return lines->stream;
+    return lines->file;
+}
+
+uint64_t
+skn_lines_hash(const skn_lines_t *lines)
+{
+    return hash_with(lines);
+}
+
+uint64_t
+skn_lines_source_bytes(const skn_lines_t *lines)
+{
+    return lines->bytes_before + skn_stream_source_bytes(lines->stream);
 }

@@ -1,7 +1,7 @@
 /* text_scan.c - reads one file of text a part at a time, and checks that it is
  * text.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "formats/tokens/texts.h"
+#include "formats/tokens/text_scan.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -37,7 +37,7 @@ struct skn_tokens {
 typedef struct tokens_opening {
     const char *name; /* of the corpus */
     const skn_tokens_options_t *options;
-    skn_texts_t texts;
+    skn_files_t texts;
 } tokens_opening_t;
 
 static bool
@@ -87,8 +87,9 @@ texts_open(skn_tokens_t *tokens, const char *suffix, tokens_opening_t *opening,
 {
     const skn_tokens_options_t *options = opening->options;
     skn_cache_places_t places = { 0 };
+    char *stem = skn_files_cache_stem(&opening->texts, opening->name);
     const skn_cache_form_t form = {
-        .source = opening->name,
+        .source = stem,
         .can_be_named = true,
         .mode = opening->texts.mode,
         .place = options->cache,
@@ -96,12 +97,16 @@ texts_open(skn_tokens_t *tokens, const char *suffix, tokens_opening_t *opening,
         .magic = SKN_TOKENS_MAGIC,
         .suffix = suffix,
     };
-    skn_status_t status = skn_cache_places_init(&places, &form, error);
+    skn_status_t status =
+        stem ? skn_cache_places_init(&places, &form, error)
+             : skn_fail(error, SKN_NO_MEMORY, "%s: no memory for its tokens",
+                        skn_stream_name_shown(opening->name));
     if (status == SKN_OK &&
         !skn_cache_find(&places, file_fits, opening, &tokens->cache))
         status = skn_cache_build(&places, file_write, opening, &tokens->cache,
                                  error);
     skn_cache_places_fini(&places);
+    free(stem);
     return status;
 }
 
@@ -282,7 +287,9 @@ skn_tokens_open(const char *source, const skn_tokens_options_t *options,
     assert(options->tokenizer || options->kind != SKN_TOKENIZER_WORDS ||
            (options->vocabulary > SKN_TOKEN_WORDS &&
             options->vocabulary <= SKN_VOCABULARY_MAX));
-    skn_status_t status = skn_texts_init(&opening.texts, source, error);
+    skn_status_t status = skn_files_init(&opening.texts, source, error);
+    if (status == SKN_OK)
+        status = skn_files_check_regular(&opening.texts, source, error);
     suffix_write(suffix, options);
     if (status == SKN_OK &&
         asprintf(&key, "%s\n%s\n%d\n%s\n%016" PRIx64, source, suffix,
@@ -299,7 +306,7 @@ skn_tokens_open(const char *source, const skn_tokens_options_t *options,
         status = open_new(&opening, suffix, key, tokens, error);
     else
         free(key);
-    skn_texts_fini(&opening.texts);
+    skn_files_fini(&opening.texts);
     return status;
 }
 

@@ -52,9 +52,10 @@ typedef struct skn_tokens_info {
     const char *cache_path; /* NULL: the token file is anonymous */
 } skn_tokens_info_t;
 
-/* Opens the file or folder `source` (texts.h). If this process has it open with
- * the same options, and its files have the same names, sizes and times, the
- * array is shared: nothing is read, checked or made again. SKN_NO_INPUT,
+/* Opens the files of `source` (formats/source/files.h). If this process has it
+ * open with the same options, and its files have the same names, sizes and
+ * times, the array is shared: nothing is read, checked or made again.
+ * SKN_NO_INPUT,
  * SKN_NO_PERMISSION, SKN_BAD_DATA (no text, not UTF-8, a damaged token file,
  * another tokenizer), SKN_STORAGE (also a full disk), SKN_CANNOT_CREATE,
  * SKN_NO_MEMORY, SKN_BUSY (a text changed while it was read) leave *tokens NULL

@@ -29,7 +29,7 @@
 
 typedef struct token_writing {
     const char *name; /* of the corpus */
-    const skn_texts_t *texts;
+    const skn_files_t *texts;
     const skn_tokens_options_t *options;
     skn_tokenizer_t *learned; /* NULL: it was given */
     const skn_tokenizer_t *tokenizer;
@@ -59,8 +59,7 @@ refuse_empty(const token_writing_t *build, skn_error_t *error)
 {
     const char *why = build->head.skipped_count > 0
                           ? "none of the files in it is UTF-8"
-                      : build->texts->count == 0 ? "there is no file in it"
-                                                 : "it is empty";
+                          : "it is empty";
     (void)skn_fail(error, SKN_BAD_DATA, "%s has no text: %s",
                    skn_stream_name_shown(build->name), why);
     return skn_fail_hint(error, SKN_BAD_DATA,
@@ -79,7 +78,7 @@ keep_end(char name[SKN_TOKENS_NAME_BYTES], const char *path)
 static skn_status_t
 documents_find(token_writing_t *build, skn_error_t *error)
 {
-    const skn_texts_t *texts = build->texts;
+    const skn_files_t *texts = build->texts;
     skn_tokens_head_t *head = &build->head;
     for (size_t k = 0; k < texts->count; k++) {
         skn_text_facts_t facts;
@@ -314,7 +313,7 @@ tables_put(token_writing_t *build, skn_error_t *error)
 }
 
 skn_status_t
-skn_tokens_build(const char *name, const skn_texts_t *texts,
+skn_tokens_build(const char *name, const skn_files_t *texts,
                  const skn_tokens_options_t *options, skn_cache_temp_t *temp,
                  skn_error_t *error)
 {

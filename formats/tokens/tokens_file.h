@@ -16,7 +16,8 @@
 #ifndef FORMATS_TOKENS_TOKENS_FILE_H
 #define FORMATS_TOKENS_TOKENS_FILE_H
 
-#include "formats/tokens/texts.h"
+#include "formats/source/files.h"
+#include "formats/tokens/text_scan.h"
 #include "formats/tokens/tokens.h"
 
 #define SKN_TOKENS_MAGIC "SKEIN\0tk" /* with a NUL: not a text file */
@@ -27,7 +28,7 @@ typedef struct skn_tokens_head {
     char magic[8]; /* SKN_TOKENS_MAGIC */
     uint32_t version, byte_order;
     uint64_t file_bytes;
-    uint64_t fingerprint; /* skn_texts_t */
+    uint64_t fingerprint; /* skn_files_t */
     /* The tokenizer that was learned: its kind and the ids that were asked for;
      * learned_ids 0: it was given. */
     uint32_t kind, learned_ids;
@@ -68,7 +69,7 @@ const char *skn_tokens_body_fault(const void *file);
 
 /* Reads the texts and writes a whole token file to the empty file. Does not
  * sync. `name` is the corpus in sentences. */
-skn_status_t skn_tokens_build(const char *name, const skn_texts_t *texts,
+skn_status_t skn_tokens_build(const char *name, const skn_files_t *texts,
                               const skn_tokens_options_t *options,
                               skn_cache_temp_t *temp, skn_error_t *error);
 

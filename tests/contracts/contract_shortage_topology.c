@@ -600,6 +600,6 @@ CASE(a_prediction_is_made_or_it_is_told, predict, SKN_OK, EXCERPT)
 CASE(a_joined_prediction_is_made_or_it_is_told, predict_in_batcher, SKN_OK,
      EXCERPT + 6)
 /* And the propensities, whose set may be read without a cache. */
-CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 4)
+CASE(an_evaluation_is_made_or_it_is_told, evaluate, SKN_OK, EXCERPT + 13)
 CASE(an_inspection_is_made_or_it_is_told, inspect, SKN_OK, EXCERPT)
 CASE(points_are_read_or_it_is_told, read_points, SKN_OK, 0)

@@ -73,8 +73,10 @@ refused "a missing file" 66 "$gone" \
     "${training[@]}" -o data.train=nowhere.txt
 refused "a missing test file" 66 "$gone" \
     "${training[@]}" -o data.test=nowhere.txt
-refused "a folder" 66 ".: is a folder, not a file; name a file in it" \
-    "${training[@]}" -o data.train=.
+mkdir empty
+refused "an empty folder" 66 \
+    "empty: there is no file in it; name a file, or a folder of them" \
+    "${training[@]}" -o data.train=empty
 : >empty.txt
 data "an empty file" empty.txt ": the file is empty; \
 a row has labels and a text, or labels and feature:value"

@@ -403,7 +403,8 @@ checkpoint.path" \
 check_code 74 "a run that cannot print its lines is an error" \
     bash -c "exec \"$skein\" train tiny.yaml -o checkpoint.path=mute \
 -o train.epochs=2 >/dev/full"
-check_match "  and says so" 'skein: standard output: (No space left|not every)' \
+check_match "  and says so" \
+    'skein: standard output: (No space left|not every)' \
     .check
 check "  but trains" test -f mute/latest/manifest.json
 mkdir -p linkless/latest
@@ -527,7 +528,7 @@ check_match "  and is gone on with there" \
 
 (timeout 20 cat train.txt >held.txt &)
 says "data from a pipe is reported" \
-    66 "skein: held.txt: is not a regular file, \
+    66 "skein: held.txt: is neither a regular file nor a folder, \
 and data is read more than once; copy it into a file" \
     timeout 30 "$skein" train tiny.yaml -o data.train=held.txt \
     -o checkpoint.path=never

@@ -33,8 +33,8 @@ check_match "a line break in a path is printed as \\n" '^saved  a\\nb/batch' out
     >out 2>err
 check "text in quotes is what the quotes hold" test -d "run #2/latest"
 check "only these are there" test ! -e run -a ! -e a -a ! -e '"run #2"'
-says "a missing file is reported in one line" 66 \
-    "skein: no\\nfile: no such file; check the path" \
+says "of several files the missing one is reported" 66 \
+    "skein: no: no such file; check the path" \
     "$skein" train tiny.yaml -o data.train="no${newline}file"
 cp test.txt "te #1.txt"
 for value in "te #1.txt" '"te #1.txt"'; do
@@ -218,9 +218,9 @@ sed '7s/ / x/' test.txt >worse.txt
 check "without --data they are not looked at" \
     "$skein" check tiny.yaml -o data.train=broken.txt
 check_code 65 "with it a bad line is refused" "$skein" check tiny.yaml --data \
-    -o data.train=broken.txt -o data.test=worse.txt
+    -o data.train=broken.txt -o data.test=worse.txt -o data.bad_rows=0
 "$skein" check tiny.yaml --data -o data.train=broken.txt \
-    -o data.test=worse.txt >out 2>err
+    -o data.test=worse.txt -o data.bad_rows=0 >out 2>err
 check_match "with its place" '^skein: broken.txt:4:' err
 check_match "the first mistake of the other file, too" \
     '^skein: worse.txt:7:' err

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# convert.sh - skein convert: rows from each format into each other, packed or
-# not. Covers cli/verb_convert.c, formats/records/records_convert.c,
+# convert.sh - skein convert: rows from each format into each other and into
+# numbered features, packed or not. Covers cli/verb_convert.c,
+# formats/dataset/convert.c, formats/dataset/convert_points.c,
 # formats/records/records_write.c and formats/source/sink.c.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -76,6 +77,24 @@ check_code 73 "a folder that is missing" \
     "$skein" convert rows.csv none/x.csv "${columns[@]}"
 check_code 73 "what is no file" "$skein" convert rows.csv /dev/null --to csv \
     "${columns[@]}"
+check "rows become numbered features" convert rows.csv rows.svm \
+    "${columns[@]}"
+check_match "which are counted" \
+    'rows.csv .csv.: 7 rows -> rows.svm .svmlight.' out.txt
+check_equal "with names of labels beside them" \
+    "$(tr '\n' '|' <rows.svm.labels)" 'a|b c|日本|'
+check_match "and those of features" '^plain$' rows.svm.features
+check_equal "labels and words are numbered" "$(python3 -c '
+names = open("rows.svm.features").read().split("\n")
+rows = [line.split() for line in open("rows.svm")]
+print(rows[0][0], [names[int(f.split(":")[0])] for f in rows[0][1:]],
+      len(rows), rows[2])')" "0,1 ['plain', 'words'] 7 ['0']"
+check "with a header, packed" convert rows.csv rows.xmc.gz "${columns[@]}"
+check_match "which has the sizes" '^7 [0-9]+ 3$' <(zcat rows.xmc.gz)
+check "Skein trains on it" "$skein" train rows.xmc.gz -o train.epochs=1 \
+    --test 0 -o checkpoint.path=run
+check_code 64 "a pipe cannot be read twice" bash -c \
+    "'$skein' convert - piped.svm --text title --labels tags <rows.csv"
 check "a pipe is read" bash -c \
     "'$skein' convert - piped.jsonl --text title --labels tags <rows.csv"
 finish

@@ -44,7 +44,8 @@ class Span(ctypes.Structure):
 
 class Row(ctypes.Structure):
     """skn_records_row_t"""
-    _fields_ = [("line", ctypes.c_uint64), ("label", ctypes.POINTER(Span)),
+    _fields_ = [("line", ctypes.c_uint64), ("file", ctypes.c_uint32),
+                ("label", ctypes.POINTER(Span)),
                 ("text", ctypes.POINTER(Span)),
                 ("label_count", ctypes.c_size_t),
                 ("text_count", ctypes.c_size_t)]

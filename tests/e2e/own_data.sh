@@ -167,6 +167,72 @@ check "it trains, too" "$skein" train elsewhere/new.yaml -o train.epochs=1 \
     -o checkpoint.path=elsewhere/run
 check_code 66 "there may be no newest run" "$skein" predict none/latest --text x
 
+# --- several files -----------------------------------------------------------
+
+python3 - <<'END'
+import csv, gzip, os
+os.mkdir("parts")
+rows = list(csv.DictReader(open("rows.csv", newline="")))
+for name, some, columns in (
+        ("a.csv", rows[:500], ["id", "tags", "title"]),
+        ("b.csv.gz", rows[500:], ["title", "tags"])):
+    with (gzip.open if name.endswith("z") else open)(
+            "parts/" + name, "wt", newline="") as file:
+        out = csv.DictWriter(file, columns, extrasaction="ignore")
+        out.writeheader()
+        out.writerows(some)
+open("parts/.hidden", "w").write("nothing")
+open("parts/_SUCCESS", "w")
+END
+short=(--text title --labels tags -o train.epochs=3 -o train.seed=7
+    -o train.reduction=fixed -o train.ranker_trees=0 -o train.ensemble=1)
+several() { # RUN FILE...
+    "$skein" train "${@:2}" "${short[@]}" -o checkpoint.path="$1" \
+        >"$1.txt" 2>&1
+}
+check "one file, all short" several whole rows.csv
+check "several files train" several list parts/a.csv parts/b.csv.gz
+check_equal "to the weights of all rows in one" \
+    "$(weights list)" "$(weights whole)"
+check "a folder of files trains" several folder parts/
+check_equal "to the same" "$(weights folder)" "$(weights whole)"
+check_match "its cache is beside it" 'parts[.]skc' <(ls)
+check "a pattern trains" several pattern 'parts/*.csv*'
+check_equal "to the same" "$(weights pattern)" "$(weights whole)"
+export XDG_CACHE_HOME=$work/kept
+check "and so does standard input" bash -c \
+    "'$skein' train - --text title --labels tags -o train.epochs=3 \
+        -o train.seed=7 -o train.reduction=fixed -o train.ranker_trees=0 \
+        -o train.ensemble=1 -o checkpoint.path=piped <rows.csv >piped.txt"
+check_equal "to the same" "$(weights piped)" "$(weights whole)"
+check_match "which is kept for eval" 'stdin-[0-9a-f]*: 1[0-9][0-9] points' \
+    <("$skein" eval piped)
+check "a model file from standard input is one" bash -c \
+    "'$skein' check - <'$config' -o data.train=rows.csv --text title \
+        --labels tags"
+check_match "eval has them all" '/parts: 1[0-9][0-9] points' \
+    <("$skein" eval folder)
+check_match "and takes a list" '1700 points' \
+    <("$skein" eval folder -o 'data.test=[rows.csv, parts/a.csv]' 2>&1)
+check_equal "predict takes several" \
+    "$(ask folder parts/a.csv parts/b.csv.gz | wc -l)" 1200
+check "a model file is written for several" "$skein" new parts/a.csv \
+    parts/b.csv.gz list.yaml --text title --labels tags
+check_match "with a list" 'train: . "/.*/a.csv", "/.*/b.csv.gz" .' list.yaml
+check "which is read" "$skein" check list.yaml
+check "nodes have the same list" "$skein" up parts/a.csv parts/b.csv.gz \
+    --local-nodes 2 "${short[@]}" -o checkpoint.path="$work/nodes"
+"$skein" inspect nodes >nodes.txt
+check_equal "and train to the same" "$(weights nodes)" "$(weights whole)"
+check_code 66 "one that is missing is named" "$skein" train rows.csv gone.csv
+check_match "  alone" '^gone.csv: no such file; check the path' .check
+check_code 65 "one of another format" "$skein" train rows.csv rows.jsonl \
+    --text title --labels tags
+check_match "  is named" \
+    'rows.jsonl:1: is json, and the file before it is csv' .check
+check_code 65 "a model file among them" "$skein" train new.yaml rows.csv
+check_match "  is named" 'new.yaml: is a model file' .check
+
 # --- processes ----------------------------------------------------------------
 
 files_of() { (cd "$1/latest" && sha256sum -- *.safetensors); }
@@ -223,6 +289,16 @@ check "as many as are allowed are left out" train bad.csv some \
     -o data.bad_rows=0.05
 check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
     some.txt
+{ for k in {1..300}; do echo "$((k % 3)) $((k % 7)):1 9:.5"; done
+    echo "1 x:1"; } >bad.svm
+check "bad lines of numbered features are left out, too" "$skein" train \
+    "$config" -o data.train=bad.svm -o train.epochs=1 -o checkpoint.path=svm \
+    -o data.test=0.1
+check_match "and counted" 'bad.svm:301: first of 1 row that cannot be read' \
+    .check
+check_match "eval leaves them out as well" ' points' <("$skein" eval svm)
+refuse "none if none is allowed" 'bad.svm:301:3: ' 65 -o data.train=bad.svm \
+    -o data.bad_rows=0
 cp run.csv/vocabulary run.ft/vocabulary
 check_code 65 "the vocabulary of another model" "$skein" predict run.ft --text x
 check_match "  and says so" 'is the vocabulary of another model' .check

@@ -104,6 +104,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     bounds.expected_features = bounds.expected_labels = bytes[0] & 0x1f;
     bounds.unknown_ignored = bytes[0] & 0x20;
     bounds.labels_optional = bytes[0] & 0x40;
+    bounds.bad_rows = bytes[0] & 0x80 ? 0.5 : 0;
     const char *text = (const char *)bytes + 1;
     file_fuzz(text, count - 1, &bounds);
     line_fuzz(text, count - 1, &bounds);

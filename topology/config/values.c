@@ -323,6 +323,41 @@ hint_choice(const check_t *check, const skn_option_t *option, const char *text)
                                 nearest.best);
 }
 
+/* Writes a path, which starts at `folder` if it is relative, and returns its
+ * bytes; NULL: only counts them. */
+static size_t
+write_path(const char *folder, const char *path, size_t path_bytes, char *text)
+{
+    bool is_whole =
+        path_bytes == 0 || path[0] == '/' || strcmp(folder, ".") == 0;
+    bool has_slash = folder[0] && folder[strlen(folder) - 1] == '/';
+    size_t bytes = is_whole ? 0 : strlen(folder) + !has_slash;
+    if (text && !is_whole) {
+        memcpy(text, folder, strlen(folder));
+        text[bytes - 1] = '/';
+    }
+    if (text)
+        memcpy(text + bytes, path, path_bytes);
+    return bytes + path_bytes;
+}
+
+/* The same for paths one a line. */
+static size_t
+write_lines(const char *folder, const char *paths, char *text)
+{
+    size_t used = 0;
+    for (;;) {
+        size_t bytes = strcspn(paths, "\n");
+        used += write_path(folder, paths, bytes, text ? text + used : NULL);
+        if (text)
+            text[used] = paths[bytes];
+        if (!paths[bytes])
+            return used;
+        used++;
+        paths += bytes + 1;
+    }
+}
+
 const char *
 skn_value_path(skn_document_t *document, const skn_node_t *node,
                skn_problems_t *problems)
@@ -333,14 +368,12 @@ skn_value_path(skn_document_t *document, const skn_node_t *node,
     const char *path = skn_node_words(node);
     if (!path)
         path = node->text;
-    if (path[0] == '\0' || path[0] == '/' || from_command ||
-        strcmp(folder, ".") == 0)
+    if (from_command)
         return path;
-    size_t bytes = strlen(folder) + strlen(path) + 2;
-    char *joined = skn_document_memory(document, bytes, problems);
+    char *joined = skn_document_memory(
+        document, write_lines(folder, path, NULL) + 1, problems);
     if (joined)
-        (void)snprintf(joined, bytes, "%s%s%s", folder,
-                       folder[strlen(folder) - 1] == '/' ? "" : "/", path);
+        (void)write_lines(folder, path, joined);
     return joined;
 }
 
@@ -382,6 +415,57 @@ type_text(skn_option_type_t type)
     return "a word";
 }
 
+/* Whether the value is a list of paths, which the option may have. */
+static bool
+is_path_list(const skn_option_t *option, const skn_node_t *node)
+{
+    return option->type == SKN_OPTION_PATH && option->min > 0 &&
+           node->type == SKN_NODE_LIST && node->count > 0;
+}
+
+const char *
+skn_value_paths(skn_document_t *document, const skn_node_t *list,
+                const skn_node_t **bad, skn_problems_t *problems)
+{
+    size_t used = 0;
+    char *paths = skn_document_memory(document, SKN_TEXT_MAX, problems);
+    *bad = NULL;
+    for (const skn_node_t *node = list->first; paths && node;
+         node = node->next) {
+        skn_node_t own = *node;
+        own.mark = list->typed ? list->mark : node->mark;
+        bool is_path = node->type == SKN_NODE_SCALAR && node->text[0] &&
+                       !skn_node_is_null(node) && !strchr(node->text, '\n');
+        const char *path =
+            is_path ? skn_value_path(document, &own, problems) : NULL;
+        bool is_long = path && used + strlen(path) + 2 > SKN_TEXT_MAX;
+        if (!is_path || is_long)
+            *bad = is_path ? list : node;
+        if (!path || is_long)
+            return NULL;
+        used += (size_t)snprintf(paths + used, SKN_TEXT_MAX - used, "%s%s",
+                                 used ? "\n" : "", path);
+    }
+    return paths;
+}
+
+/* Reads a list of paths as one text, a path a line. */
+static skn_status_t
+check_paths(const check_t *check, const skn_option_t *option,
+            const skn_node_t *list, skn_value_t *value)
+{
+    const skn_node_t *bad;
+    *value = (skn_value_t){ .option = option };
+    value->text = skn_value_paths(check->document, list, &bad, check->problems);
+    if (bad)
+        return refuse_value(check, option, bad,
+                            bad == list
+                                ? "paths of fewer than 4096 bytes together, "
+                                  "or a folder or pattern"
+                                : "a list of paths");
+    return value->text ? SKN_OK : SKN_NO_MEMORY;
+}
+
 static skn_status_t
 check_set(const check_t *check, const skn_option_t *option,
           const skn_node_t *node, skn_value_t *value)
@@ -390,6 +474,8 @@ check_set(const check_t *check, const skn_option_t *option,
     bool any_text =
         option->type == SKN_OPTION_TEXT || option->type == SKN_OPTION_PATH;
     const char *text = node->text;
+    if (is_path_list(option, node))
+        return check_paths(check, option, node, value);
     if (any_text)
         text = skn_node_words(node);
     else if (node->type != SKN_NODE_SCALAR || skn_node_is_null(node))

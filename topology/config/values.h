@@ -39,11 +39,16 @@ skn_status_t skn_values_check(skn_document_t *document,
 bool skn_value_parse(const skn_option_t *option, const char *text, bool quoted,
                      skn_value_t *value, char *expected, size_t expected_bytes);
 
-/* The path in a scalar as the program must open it: joined as above. Lives as
- * long as `document`; NULL when memory is short, which is added to
- * `problems`. */
+/* The path in a scalar as the program must open it: joined as above, each line
+ * of several. Lives as long as `document`; NULL when memory is short, which is
+ * added to `problems`. */
 const char *skn_value_path(skn_document_t *document, const skn_node_t *node,
                            skn_problems_t *problems);
+/* The paths of a list, one a line; an option of paths has min 1 if it may be a
+ * list. NULL: memory is short, or *bad is the item that is no path, or the list
+ * if its text is too long. */
+const char *skn_value_paths(skn_document_t *document, const skn_node_t *list,
+                            const skn_node_t **bad, skn_problems_t *problems);
 
 /* The value of `name` among `values` of `options`; NULL if the table has no
  * option of that name. */

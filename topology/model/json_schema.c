@@ -165,7 +165,14 @@ put_type(json_t *json, const skn_option_t *option, skn_slot_kind_t slot_kind)
         pair_words(json, "enum", option->choices);
         break;
     case SKN_OPTION_PATH:
-        pair(json, "type", "string");
+        if (option->min > 0) {
+            pair_words(json, "type", "string|array");
+            open_with(json, "items", '{');
+            pair(json, "type", "string");
+            close_with(json, '}');
+        } else {
+            pair(json, "type", "string");
+        }
         if (!option->fallback || option->fallback[0])
             pair_number(json, "minLength", 1);
         break;

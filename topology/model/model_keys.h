@@ -83,13 +83,14 @@
 /* --- data ----------------------------------------------------------------- */
 
 #define SKN_DATA_KEYS(O)                                                       \
-    O(skn_model_data_t, const char *, train, "train", PATH, NULL, 0, 0, NULL,  \
+    O(skn_model_data_t, const char *, train, "train", PATH, NULL, 1, 0, NULL,  \
       "training file, plain or compressed (.gz, .zst): rows of texts and "     \
-      "labels, or numbered features; for a decoder: text, a file or a "        \
-      "folder")                                                                \
-    O(skn_model_data_t, const char *, test, "test", PATH, "", 0, 0, NULL,      \
-      "test file, for evaluation only, in any of the formats; a number: the "  \
-      "share of the training file, as held_back; empty: none")                 \
+      "labels, or numbered features; for a decoder: text; or a folder, a "     \
+      "pattern such as data/*.csv, or a list of these")                        \
+    O(skn_model_data_t, const char *, test, "test", PATH, "", 1, 0, NULL,      \
+      "test file, for evaluation only, in any of the formats, or several as "  \
+      "of train; a number: the share of the training file, as held_back; "     \
+      "empty: none")                                                           \
     SKN_KEY(O, skn_model_data_t, double, held_back, "held_back", "0",          \
             SKN_SETTING_HELD_BACK)                                             \
     O(skn_model_data_t, skn_data_format_t, format, "format", CHOICE, "auto",   \

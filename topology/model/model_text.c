@@ -3,12 +3,15 @@
 #include "topology/model/model_text.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/records/records.h"
+#include "formats/source/files.h"
+#include "formats/source/spool.h"
+#include "formats/source/stream.h"
 #include "formats/text/json_write.h"
 
 /* A model file has its key `skein` within so many bytes. */
@@ -36,65 +39,190 @@ has_version(const char *text)
     return text[0] == '{' && strstr(text, "skein");
 }
 
-/* Whether the file `path` may have rows of data: its name does not say that it
- * is YAML, and it has no version. */
+/* Whether the files may have rows of data: they can be read more than once, and
+ * the name of the first does not say that it is YAML. */
 static bool
-may_be_data(const char *path)
+may_be_data(const skn_files_t *files)
 {
-    struct stat facts;
-    char text[LOOK_BYTES + 1];
-    if (strcmp(path, "-") == 0 || ends_with(path, ".yaml") ||
-        ends_with(path, ".yml") || stat(path, &facts) != 0 ||
-        !S_ISREG(facts.st_mode))
-        return false;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t got = read(file, text, LOOK_BYTES);
-    (void)close(file);
-    text[got > 0 ? got : 0] = '\0';
-    return got > 0 && !has_version(text);
+    return files->is_regular && !ends_with(files->path[0], ".yaml") &&
+           !ends_with(files->path[0], ".yml");
 }
 
-char *
-skn_model_text(const char *path, size_t *text_bytes, skn_problems_t *problems)
+/* Whether the first file of a source has rows of data, and no version of a
+ * model file. SKN_BAD_DATA: it has not. */
+static skn_status_t
+look_for_rows(const char *source, skn_error_t *error)
 {
     skn_records_format_t format;
-    skn_error_t why = { 0 };
-    skn_status_t status = may_be_data(path)
-                              ? skn_records_recognise(path, NULL, &format, &why)
-                              : SKN_BAD_DATA;
-    if (status == SKN_NO_MEMORY) {
-        (void)skn_problems_fail(problems, status, "%s", why.text);
-        return NULL;
+    skn_files_t files = { 0 };
+    char text[LOOK_BYTES + 1] = "";
+    skn_status_t status = skn_files_init(&files, source, error);
+    bool may_be = status == SKN_OK && may_be_data(&files);
+    int file = may_be ? open(files.path[0], O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = file >= 0 ? read(file, text, LOOK_BYTES) : 0;
+    if (file >= 0)
+        (void)close(file);
+    if (status == SKN_OK && (!may_be || has_version(text)))
+        status = skn_fail(error, SKN_BAD_DATA,
+                          "%s: is a model file, and several files are data",
+                          skn_stream_name_shown(files.path[0]));
+    else if (status == SKN_OK)
+        status = got > 0 ? skn_records_recognise(source, NULL, &format, error)
+                         : SKN_BAD_DATA;
+    skn_files_fini(&files);
+    return status;
+}
+
+bool
+skn_model_is_data(const char *source)
+{
+    skn_error_t error;
+    return look_for_rows(source, &error) == SKN_OK;
+}
+
+/* --- standard input ------------------------------------------------------- */
+
+/* Appends the rest of standard input, which is a model file, to its beginning.
+ */
+static char *
+read_rest(const char *start, size_t bytes, size_t *text_bytes,
+          skn_problems_t *problems)
+{
+    size_t rest_bytes = 0;
+    char *rest = skn_document_read("-", &rest_bytes, problems);
+    char *text = rest ? malloc(bytes + rest_bytes + 1) : NULL;
+    if (rest && !text)
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY,
+                                "no memory for the model of stdin");
+    if (text) {
+        memcpy(text, start, bytes);
+        memcpy(text + bytes, rest, rest_bytes);
+        *text_bytes = bytes + rest_bytes;
     }
-    if (status != SKN_OK)
-        return skn_document_read(path, text_bytes, problems);
+    free(rest);
+    return text;
+}
+
+/* Reads a model file from standard input, or keeps the rows that come from it
+ * in a file: *path, for free(). NULL without a problem: there are rows. */
+static char *
+read_standard(char **path, size_t *text_bytes, skn_problems_t *problems)
+{
+    char start[LOOK_BYTES + 1];
+    skn_error_t why = { 0 };
+    size_t bytes = fread(start, 1, LOOK_BYTES, stdin);
+    start[bytes] = '\0';
+    bool is_rows =
+        bytes > 0 && !has_version(start) && skn_records_are(start, bytes);
+    if (!is_rows)
+        return read_rest(start, bytes, text_bytes, problems);
+    if (skn_spool(start, bytes, stdin, path, &why) != SKN_OK) {
+        (void)skn_problems_fail(problems, why.status, "%s", why.text);
+        (void)skn_problems_hint(problems, "%s", why.hint);
+    }
+    return NULL;
+}
+
+/* --- the model of data ---------------------------------------------------- */
+
+/* Writes the value of data.train: a name that starts at the folder of the
+ * document, or the list of all paths. */
+static void
+add_train(skn_json_text_t *text, const char *source, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    bool is_several = strchr(source, SKN_FILES_SEPARATOR) != NULL;
+    if (!is_several) {
+        skn_json_text_add_string(text, slash ? slash + 1 : name);
+        return;
+    }
+    skn_json_text_add(text, "[ ");
+    while (source) {
+        size_t bytes = strcspn(source, "\n");
+        char *path = strndup(source, bytes);
+        text->failed = text->failed || !path;
+        skn_json_text_add_string(text, path ? path : "");
+        free(path);
+        source = source[bytes] ? source + bytes + 1 : NULL;
+        skn_json_text_add(text, source ? ", " : " ]");
+    }
+}
+
+/* What a document of the source is called: the paths of several begin at the
+ * folder of the process, so its name has none. For free(). */
+static char *
+name_of(const char *source)
+{
+    size_t bytes = strcspn(source, "\n");
+    bool is_several = source[bytes] != '\0';
+    while (bytes > 1 && source[bytes - 1] == '/')
+        bytes--;
+    char *name = strndup(source, bytes);
+    char *slash = name && is_several ? strrchr(name, '/') : NULL;
+    if (slash && slash[1])
+        memmove(name, slash + 1, strlen(slash));
+    return name;
+}
+
+static char *
+write_model(const char *source, const char *name, size_t *text_bytes,
+            skn_problems_t *problems)
+{
     skn_json_text_t text = { 0 };
-    const char *slash = strrchr(path, '/');
     skn_json_text_add(&text, "skein: 1\ndata: { test: 0.1, train: ");
-    skn_json_text_add_string(&text, slash ? slash + 1 : path);
+    add_train(&text, source, name);
     skn_json_text_add(&text, " }\nmodel: { layers: [ { name: hidden }, "
                              "{ name: output } ] }\n");
     if (text.failed) {
         skn_json_text_fini(&text);
         (void)skn_problems_fail(problems, SKN_NO_MEMORY,
-                                "no memory for the model of %s", path);
+                                "no memory for the model of %s", source);
         return NULL;
     }
     *text_bytes = text.count;
     return text.bytes;
 }
 
+char *
+skn_model_text(const char *path, char **name, size_t *text_bytes,
+               skn_problems_t *problems)
+{
+    skn_error_t why = { 0 };
+    char *spooled = NULL, *text = NULL;
+    skn_status_t status = SKN_BAD_DATA;
+    bool is_standard = strcmp(path, "-") == 0;
+    if (is_standard)
+        text = read_standard(&spooled, text_bytes, problems);
+    const char *source = spooled ? spooled : path;
+    if (!is_standard)
+        status = look_for_rows(source, &why);
+    bool is_several = strchr(path, SKN_FILES_SEPARATOR) != NULL;
+    bool is_data = spooled || status == SKN_OK;
+    *name = is_data ? name_of(source) : strdup(skn_document_file_name(path));
+    if (status == SKN_NO_MEMORY || (is_several && !is_data)) {
+        (void)skn_problems_fail(problems, status, "%s", why.text);
+        if (why.hint[0])
+            (void)skn_problems_hint(problems, "%s", why.hint);
+    } else if (!*name)
+        (void)skn_problems_fail(problems, SKN_NO_MEMORY, "no memory for %s",
+                                path);
+    else if (is_data)
+        text = write_model(source, *name, text_bytes, problems);
+    else if (!is_standard)
+        text = skn_document_read(path, text_bytes, problems);
+    free(spooled);
+    return text;
+}
+
 skn_document_t *
 skn_model_document_load(const char *path, skn_problems_t *problems)
 {
     size_t text_bytes = 0;
-    char *text = skn_model_text(path, &text_bytes, problems);
+    char *name = NULL;
+    char *text = skn_model_text(path, &name, &text_bytes, problems);
     skn_document_t *document =
-        text ? skn_document_parse(text, text_bytes,
-                                  skn_document_file_name(path), problems)
-             : NULL;
+        text ? skn_document_parse(text, text_bytes, name, problems) : NULL;
     free(text);
+    free(name);
     return document;
 }

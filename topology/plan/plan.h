@@ -33,6 +33,7 @@ typedef struct skn_plan_data {
     uint64_t train_hash;    /* of the training file's content */
     uint64_t content_hash;  /* skn_data_hash of both files */
     uint64_t vocabulary_hash; /* of rows of texts; 0: none */
+    bool has_bad_points;      /* lines of numbered features were left out */
     uint64_t mapped_bytes;    /* both files, as a reader has them in memory */
     /* Notes for the user, which stop nothing. */
     skn_error_t note[SKN_PLAN_NOTES_MAX];

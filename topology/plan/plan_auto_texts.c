@@ -4,24 +4,15 @@
 #include "topology/plan/plan_auto.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/features/words.h"
 #include "formats/records/records.h"
+#include "formats/source/files.h"
 #include "topology/plan/traits.h"
 
 /* From this many words on, a text says enough without parts of its words
  * (decision 0038). */
 #define LONG_TEXT_WORDS 16
-
-/* Whether the file can be read twice: a look at a pipe would take what is read
- * later. */
-static bool
-can_be_looked_at(const char *path)
-{
-    struct stat file;
-    return stat(path, &file) != 0 || S_ISREG(file.st_mode);
-}
 
 /* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
  * texts. */
@@ -47,10 +38,12 @@ static skn_status_t
 look_at_rows(const char *path, const skn_records_options_t *how,
              row_sample_t *sample, skn_error_t *error)
 {
-    if (!can_be_looked_at(path))
-        return SKN_OK; /* a pipe, which is refused when the data is read */
+    bool can_be_reread;
+    skn_status_t status = skn_files_can_be_reread(path, &can_be_reread, error);
+    if (status != SKN_OK || !can_be_reread)
+        return status; /* a pipe is refused when the data is read */
     skn_records_t *records = skn_records_open(path, how, error);
-    skn_status_t status = records ? SKN_OK : error->status;
+    status = records ? SKN_OK : error->status;
     skn_records_kind_t kind = SKN_RECORDS_ROW;
     skn_words_t words = { 0 };
     while (status == SKN_OK && kind != SKN_RECORDS_END &&
@@ -133,12 +126,13 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
         .text_columns = data->text_column,
         .label_column = data->label_column,
     };
-    if (data->format == SKN_DATA_FORMAT_AUTO && !can_be_looked_at(data->train))
-        how.format = SKN_RECORDS_POINTS; /* which are refused when opened */
+    bool can_be_reread;
     skn_status_t status =
-        how.format == SKN_RECORDS_AUTO
-            ? skn_records_recognise(data->train, &how, &how.format, error)
-            : SKN_OK;
+        skn_files_can_be_reread(data->train, &can_be_reread, error);
+    if (data->format == SKN_DATA_FORMAT_AUTO && !can_be_reread)
+        how.format = SKN_RECORDS_POINTS; /* which are refused when opened */
+    if (status == SKN_OK && how.format == SKN_RECORDS_AUTO)
+        status = skn_records_recognise(data->train, &how, &how.format, error);
     if (status != SKN_OK)
         return status;
     if (data->format == SKN_DATA_FORMAT_AUTO)
@@ -146,6 +140,9 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
     data->format = (skn_data_format_t)how.format;
     if (how.format == SKN_RECORDS_POINTS)
         return SKN_OK;
+    status = skn_records_check_files(data->train, &how, error);
+    if (status != SKN_OK)
+        return status;
     if (strcmp(data->label_separator, "auto") == 0) {
         status =
             skn_records_find_separator(data->train, &how, &separator, error);

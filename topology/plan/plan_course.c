@@ -22,6 +22,8 @@ set_points(wire_t *wire)
     const skn_model_data_t *data = &wire->model->data;
     if (wire->plan->preprocessing[0])
         skn_wire_text(wire, "preprocessing", wire->plan->preprocessing);
+    if (wire->plan->data.has_bad_points)
+        skn_wire_real(wire, "bad_rows", data->bad_rows);
     if (data->held_back > 0)
         skn_wire_real(wire, "held_back", data->held_back);
     skn_wire_text(wire, "normalize",

@@ -11,7 +11,7 @@
 
 #include "actors/protocol/data.h"
 #include "actors/protocol/split.h"
-#include "formats/tokens/texts.h"
+#include "formats/source/files.h"
 #include "skein/points.h"
 #include "topology/plan/plan_auto.h"
 #include "topology/plan/plan_internal.h"
@@ -23,6 +23,7 @@ how_to_read(const skn_model_t *model, const char *preprocessing)
         .train = model->data.train,
         .test = model->data.test,
         .preprocessing = preprocessing,
+        .bad_rows = model->data.bad_rows,
         .held_back = model->data.held_back,
         .normalize =
             model->data.normalize == SKN_NORMALIZE_NONE ? "none" : "l2",
@@ -43,7 +44,7 @@ skn_plan_look(const skn_model_t *model, const char *path, skn_error_t *error)
     if (!path[0] || model->data.format > SKN_DATA_FORMAT_AUTO)
         return SKN_OK;
     if (skn_model_is_decoder(model))
-        return skn_texts_check(path, error);
+        return skn_files_check(path, error);
     skn_status_t status = skn_data_open_test(&how, NULL, &set, error);
     skn_dataset_close(&set);
     return status;
@@ -55,6 +56,7 @@ take_notes(skn_plan_data_t *data, const skn_dataset_t *dataset,
 {
     const skn_dataset_info_t *info = skn_dataset_info(dataset);
     assert(data->note_count + 4 <= SKN_PLAN_NOTES_MAX);
+    data->has_bad_points |= !info->has_texts && info->bad.points > 0;
     if (skn_dataset_note_bad(info, path, &data->note[data->note_count]))
         data->note_count++;
     if (skn_dataset_note_odd(info, path, &data->note[data->note_count]))

@@ -13,6 +13,7 @@
 #include "actors/course/ranking_metrics.h"
 #include "actors/protocol/data.h"
 #include "topology/config/document.h"
+#include "topology/config/values.h"
 #include "topology/predict/calibrate.h"
 #include "topology/predict/point_rows.h"
 #include "topology/predict/predictor_internal.h"
@@ -289,7 +290,12 @@ path_of(const data_files_t *files, const char *key)
     const skn_node_t *data =
         skn_node_get(skn_document_root(files->document), "data");
     const skn_node_t *node = skn_node_get(data, key);
-    const char *path = node ? skn_node_words(node) : NULL;
+    const skn_node_t *bad;
+    bool is_list = node && node->type == SKN_NODE_LIST && node->count > 0;
+    const char *path =
+        is_list ? skn_value_paths(files->document, node, &bad, files->problems)
+        : node  ? skn_node_words(node)
+                : NULL;
     if (node && (!path || !path[0]))
         (void)skn_problems_add(files->problems, node->mark,
                                "data.%s must be a path, but it is empty", key);

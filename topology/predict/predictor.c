@@ -272,6 +272,7 @@ skn_predictor_data(const skn_predictor_t *predictor)
         .train = data->train,
         .test = data->test,
         .preprocessing = predictor->preprocessing,
+        .bad_rows = data->bad_rows,
         .held_back = data->held_back,
         .vocabulary = predictor->vocabulary,
         .normalize = data->normalize == SKN_NORMALIZE_NONE ? "none" : "l2",

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "actors/protocol/kinds.h"
 #include "topology/model/model_text.h"
@@ -65,24 +64,37 @@ check_document(skn_config_t *config, skn_document_t **document,
     return status;
 }
 
+/* Reads the file, and what it is called. */
+static skn_status_t
+read_text(skn_config_t *config, skn_error_t *error)
+{
+    char *name = NULL;
+    config->text = skn_model_text(config->name, &name, &config->text_bytes,
+                                  config->problems);
+    if (!name)
+        return skn_fail(error, SKN_NO_MEMORY, "no memory for a config");
+    free(config->name);
+    config->name = name;
+    return SKN_OK;
+}
+
 static skn_status_t
 read_config(skn_config_t *config, skn_error_t *error)
 {
     const skn_config_options_t *how = &config->options;
+    skn_status_t status = SKN_OK;
     if (config->is_folder)
         return skn_run_config_read(config->name, how->overrides,
                                    how->override_count, &config->model,
                                    config->problems, error);
-    if (!config->text)
-        config->text =
-            skn_model_text(config->name, &config->text_bytes, config->problems);
+    if (!config->text && (status = read_text(config, error)) != SKN_OK)
+        return status;
     skn_document_t *document =
         config->text ? skn_document_parse(config->text, config->text_bytes,
-                                          skn_document_file_name(config->name),
-                                          config->problems)
+                                          config->name, config->problems)
                      : NULL;
-    skn_status_t status =
-        document ? check_document(config, &document, error) : SKN_OK;
+    if (document)
+        status = check_document(config, &document, error);
     skn_document_destroy(&document);
     return status;
 }
@@ -178,7 +190,6 @@ make(const char *yaml, const char *name, const skn_config_options_t *options,
      skn_error_t *error)
 {
     const skn_config_options_t none = { .struct_bytes = sizeof(none) };
-    struct stat facts;
     if (!options)
         options = &none;
     if (check_options(options, error) != SKN_OK)
@@ -196,8 +207,7 @@ make(const char *yaml, const char *name, const skn_config_options_t *options,
         skn_config_destroy(&config);
         return NULL;
     }
-    config->is_folder =
-        !yaml && stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
+    config->is_folder = !yaml && skn_run_config_is_folder(name);
     read_all(config);
     return config;
 }
@@ -269,7 +279,7 @@ plan(skn_config_t *config, skn_error_t *error)
     const skn_config_options_t *how = &config->options;
     const char *name = config->name;
     const skn_model_run_options_t options = {
-        .path = config->is_folder ? name : skn_document_file_name(name),
+        .path = name,
         .text = config->text,
         .text_bytes = config->text_bytes,
         .from_run = config->is_folder,

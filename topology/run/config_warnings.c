@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "formats/source/files.h"
 #include "topology/run/config_internal.h"
 #include "topology/run/shortfall.h"
 
@@ -34,9 +35,21 @@ static void
 look_for(skn_config_t *config, const char *key, const char *path)
 {
     char text[SKN_ERROR_TEXT_BYTES], hint[SKN_ERROR_HINT_BYTES];
-    if (!path[0] || access(path, R_OK) == 0)
+    skn_files_t files = { 0 };
+    size_t k = 0;
+    skn_error_t error = { 0 };
+    bool is_listed = path[0] && skn_files_init(&files, path, &error) == SKN_OK;
+    while (k < files.count && access(files.path[k], R_OK) == 0)
+        k++;
+    bool is_good = is_listed && k == files.count;
+    (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read", key,
+                   k < files.count ? files.path[k] : path);
+    skn_files_fini(&files);
+    if (error.status == SKN_NO_MEMORY)
+        (void)skn_problems_fail(config->problems, SKN_NO_MEMORY, "%s",
+                                error.text);
+    if (!path[0] || is_good || error.status == SKN_NO_MEMORY)
         return;
-    (void)snprintf(text, sizeof(text), "%s: %.400s cannot be read", key, path);
     (void)snprintf(hint, sizeof(hint), "set %s=PATH", key);
     add(config, NULL, text, hint);
 }

@@ -320,22 +320,28 @@ model_text(const skn_model_run_t *run, skn_error_t *error)
     return NULL;
 }
 
-/* `path` as an absolute path; the caller frees it. An empty path, and a word
- * with a special meaning, stays as it is. */
+/* `path` as an absolute path, and so each line of several; the caller frees it.
+ * An empty path, and a word with a special meaning, stays as it is. */
 static char *
 whole_path(const char *path, skn_error_t *error)
 {
-    char *whole = NULL, *folder = NULL;
-    bool word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
-    if (path[0] && path[0] != '/' && !word)
-        folder = getcwd(NULL, 0);
-    if (asprintf(&whole, "%s%s%s", folder ? folder : "", folder ? "/" : "",
-                 path) < 0)
-        whole = NULL;
+    char *whole = NULL, *folder = getcwd(NULL, 0);
+    size_t whole_bytes = 0;
+    FILE *file = open_memstream(&whole, &whole_bytes);
+    bool is_word = strcmp(path, "auto") == 0 || strcmp(path, "none") == 0;
+    for (const char *at = path; file && at;) {
+        int bytes = (int)strcspn(at, "\n");
+        if (bytes > 0 && at[0] != '/' && !is_word && folder)
+            (void)fprintf(file, "%s/", folder);
+        (void)fprintf(file, "%.*s%s", bytes, at, at[bytes] ? "\n" : "");
+        at = at[bytes] ? at + bytes + 1 : NULL;
+    }
     free(folder);
-    if (!whole)
-        skn_fail(error, SKN_NO_MEMORY, "no memory for the path %.200s", path);
-    return whole;
+    if (file && fclose(file) == 0)
+        return whole;
+    free(whole);
+    skn_fail(error, SKN_NO_MEMORY, "no memory for the path %.200s", path);
+    return NULL;
 }
 
 /* Copies the model with absolute paths: `skein eval` is called from any folder,

@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/folder/folder.h"
+#include "topology/model/model_text.h"
 #include "topology/run/trained.h"
 
 /* Options that were removed (decisions 0029 and 0030): every run.json of before
@@ -24,6 +26,21 @@ skn_run_config_is_whole(const char *folder)
     char path[SKN_TEXT_MAX + 32];
     (void)snprintf(path, sizeof(path), "%s/" SKN_RUN_CONFIG_ENSEMBLE, folder);
     return access(path, F_OK) == 0;
+}
+
+bool
+skn_run_config_is_folder(const char *path)
+{
+    struct stat facts;
+    char config[SKN_TEXT_MAX + 32];
+    skn_trained_place_t place = { 0 };
+    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
+        return false;
+    (void)snprintf(config, sizeof(config), "%s/run.json", path);
+    bool is_run = skn_run_config_is_whole(path) || access(config, F_OK) == 0 ||
+                  skn_trained_find(path, &place, NULL) == SKN_OK;
+    skn_trained_place_fini(&place);
+    return is_run || !skn_model_is_data(path);
 }
 
 /* The text of the config in `folder`; the caller frees it. */

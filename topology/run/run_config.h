@@ -10,6 +10,9 @@
  * are joined and run.json has the config of the whole. */
 #define SKN_RUN_CONFIG_ENSEMBLE "ensemble.yaml"
 
+/* Whether `path` is a folder of a run or a checkpoint, or of nothing that is
+ * known: one of data files is not. */
+bool skn_run_config_is_folder(const char *path);
 /* The text of run.json's config as a document, without the keys of options that
  * are gone: a run that was begun with one can still be used. NULL when it adds
  * a problem. */

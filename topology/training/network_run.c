@@ -43,8 +43,8 @@ read_config(skn_training_t *training, skn_problems_t *problems,
 {
     if (training->text || training->is_folder)
         return SKN_OK;
-    training->text =
-        skn_model_text(training->name, &training->text_bytes, problems);
+    training->text = skn_model_text(training->name, &training->text_name,
+                                    &training->text_bytes, problems);
     return training->text ? SKN_OK : skn_problems_error(problems, error);
 }
 
@@ -54,13 +54,12 @@ skn_network_run_plan(skn_training_t *training, skn_network_run_t *network,
 {
     const skn_training_options_t *how = &training->options;
     uint64_t begin_ns = skn_monotonic_ns();
-    const char *name = training->name;
     skn_problems_t *problems = skn_problems_new(error);
     if (!problems)
         return SKN_NO_MEMORY;
     skn_status_t status = read_config(training, problems, error);
     const skn_model_run_options_t options = {
-        .path = training->is_folder ? name : skn_document_file_name(name),
+        .path = training->text_name ? training->text_name : training->name,
         .text = training->text,
         .text_bytes = training->text_bytes,
         .from_run = training->is_folder,

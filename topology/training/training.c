@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "actors/machine/usage.h"
 #include "formats/text/abi.h"
+#include "topology/run/run_config.h"
 #include "topology/training/calibrating.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
@@ -138,14 +138,13 @@ skn_training_t *
 skn_training_load(const char *path, const skn_training_options_t *options,
                   skn_error_t *error)
 {
-    struct stat facts;
     if (!path) {
         skn_fail(error, SKN_USAGE, "skn_training_load: the path is NULL");
         return NULL;
     }
     skn_training_t *training = make(path, options, error);
     if (training)
-        training->is_folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+        training->is_folder = skn_run_config_is_folder(path);
     return training;
 }
 
@@ -164,6 +163,7 @@ skn_training_destroy(skn_training_t **training)
     skn_network_run_fini(&old->whole);
     skn_task_fini(&old->task);
     free(old->text);
+    free(old->text_name);
     free(old->idle_texts[0]);
     free(old->idle_texts[1]);
     free(old->report);

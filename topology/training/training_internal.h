@@ -37,6 +37,7 @@ struct skn_training {
     const char *name; /* of the config, or its path; the task's, too */
     char *text;       /* of the config; NULL: not read yet, or in a folder */
     size_t text_bytes;
+    char *text_name; /* what the text is called; NULL: as the config */
     bool is_folder;
 
     /* The host's orders; skn_task_order wakes the thread. */

@@ -18,6 +18,80 @@
 
 /* --- contents ----------------------------------------------------------- */
 
+/* A share of the lines may be bad; they are left out and counted, and the first
+ * is named. */
+Test(dataset, bad_lines_are_left_out_up_to_a_limit)
+{
+    folder_t folder;
+    char text[4096] = "", wanted[1200];
+    size_t used = 0;
+    skn_error_t error = { 0 };
+    skn_dataset_t *dataset = NULL;
+    skn_dataset_options_t options = { .bad_rows = 0.01 };
+    folder_make(&folder);
+    for (int k = 0; k < 200; k++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\n",
+                                 k == 7 || k == 9 ? "1 x:1" : "1 2:1");
+    text_write(folder.file, text);
+    for (int turn = 0; turn < 2; turn++) {
+        cr_assert_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                     SKN_OK, "%s", error.text);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        cr_expect_eq(info->built, turn == 0);
+        cr_expect_eq(info->point_count, 198u);
+        cr_expect_eq(info->bad.points, 2u);
+        cr_expect(skn_dataset_note_bad(info, folder.file, &error));
+        (void)snprintf(wanted, sizeof(wanted),
+                       "%s:8: first of 2 rows that cannot be read and are left "
+                       "out",
+                       folder.file);
+        cr_expect_str_eq(error.text, wanted);
+        skn_dataset_close(&dataset);
+    }
+    options.bad_rows = 0.006;
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted), "%s:8:3: expected a feature",
+                   folder.file);
+    cr_expect_eq(strncmp(error.text, wanted, strlen(wanted)), 0, "%s",
+                 error.text);
+    cr_expect_str_eq(error.hint, "2 of 200 lines cannot be read, and "
+                                 "data.bad_rows allows 1; correct them, or "
+                                 "allow more");
+    options.bad_rows = 0;
+    cr_expect_eq(skn_dataset_open(folder.file, &options, &dataset, &error),
+                 SKN_BAD_DATA);
+    cr_expect_eq(strncmp(error.text, wanted, strlen(wanted)), 0);
+    folder_remove(folder.path);
+}
+
+/* Each file may have a header of its own. */
+Test(dataset, several_files_of_points_are_one_set)
+{
+    folder_t folder;
+    char source[1200];
+    skn_error_t error = { 0 };
+    skn_dataset_t *dataset = NULL;
+    folder_make(&folder);
+    text_write(folder.file, "2 5 3\n0 1:1\n2 4:1\n");
+    text_write(folder.other, "1 9:1\n\n");
+    (void)snprintf(source, sizeof(source), "%s\n%s", folder.file, folder.other);
+    cr_assert_eq(skn_dataset_open(source, NULL, &dataset, &error), SKN_OK, "%s",
+                 error.text);
+    const skn_dataset_info_t *info = skn_dataset_info(dataset);
+    cr_expect_eq(info->point_count, 3u);
+    cr_expect_eq(info->feature_count, 10u);
+    cr_expect_eq(info->label_count, 3u);
+    skn_dataset_close(&dataset);
+    text_write(folder.other, "1 9:1\n1 x\n");
+    cr_expect_eq(skn_dataset_open(source, NULL, &dataset, &error),
+                 SKN_BAD_DATA);
+    (void)snprintf(source, sizeof(source),
+                   "%s:2:3: expected a feature, found \"x\"", folder.other);
+    cr_expect_str_eq(error.text, source);
+    folder_remove(folder.path);
+}
+
 Test(dataset, points_are_those_of_the_text_and_have_length_one)
 {
     folder_t folder;
@@ -383,7 +457,7 @@ Test(dataset, a_source_that_is_missing_or_empty_is_refused)
     folder_make(&folder);
     (void)snprintf(sentence, sizeof(sentence), "%s: no such file", folder.file);
     expect_refused(folder.file, NULL, SKN_NO_INPUT, sentence);
-    (void)snprintf(sentence, sizeof(sentence), "%s: is a folder, not a file",
+    (void)snprintf(sentence, sizeof(sentence), "%s: there is no file in it",
                    folder.path);
     expect_refused(folder.path, NULL, SKN_NO_INPUT, sentence);
     text_write(folder.file, "");

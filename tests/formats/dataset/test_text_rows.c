@@ -125,6 +125,102 @@ Test(text_rows, are_the_same_points_from_each_format_and_from_the_cache)
     }
 }
 
+/* Opens both files, as a list; the caller's options. */
+static skn_status_t
+open_both(const skn_dataset_options_t *options, skn_dataset_t **dataset,
+          skn_error_t *error)
+{
+    char source[1200];
+    (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
+    return skn_dataset_open(source, options, dataset, error);
+}
+
+/* Each file has its own row of names; the cache is that of both. */
+Test(text_rows, several_files_are_one_set)
+{
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0.5") };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    text_write(place.file, "text,labels\na ball,sport\nthe ball,sport");
+    text_write(place.other, "labels,more,text\nmusic,1,a bow\nbad\n");
+    for (int turn = 0; turn < 3; turn++) {
+        cr_assert_eq(open_both(&options, &dataset, &error), SKN_OK, "%s",
+                     error.text);
+        cr_expect_eq(skn_dataset_info(dataset)->built, turn != 1);
+        skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+        cr_expect_str_eq(print(dataset, vocabulary),
+                         turn < 2 ? "sport>a ball|sport>ball the|music>a bow|"
+                                  : "sport>ball a|sport>ball the|");
+        skn_vocabulary_destroy(&vocabulary);
+        skn_dataset_close(&dataset);
+        if (turn == 1) /* a change of any file is one of the set */
+            text_write(place.other, "labels,text\n");
+    }
+}
+
+Test(text_rows, a_bad_row_of_several_files_is_named_with_its_file)
+{
+    char source[1200], wanted[1200];
+    skn_dataset_options_t options = { .preprocessing =
+                                          PREPROCESSING("csv", "0.5") };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    text_write(place.file, csv);
+    text_write(place.other, "labels,text\nmusic,a bow\nbad\n");
+    cr_assert_eq(open_both(&options, &dataset, &error), SKN_OK);
+    (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
+    cr_assert(skn_dataset_note_bad(skn_dataset_info(dataset), source, &error));
+    (void)snprintf(wanted, sizeof(wanted),
+                   "%s:3: first of 1 row that cannot be read and is left out",
+                   place.other);
+    cr_expect_str_eq(error.text, wanted);
+    skn_dataset_close(&dataset);
+    options.preprocessing = PREPROCESSING("csv", "0");
+    cr_expect_eq(open_both(&options, &dataset, &error), SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted),
+                   "%s:3: the row has 1 columns, the first one 2", place.other);
+    cr_expect_str_eq(error.text, wanted);
+    text_write(place.other, "label,text\nmusic,a bow\n");
+    cr_expect_eq(open_both(&options, &dataset, &error), SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted), "%s:1: no column is named 'labels'",
+                   place.other);
+    cr_expect_str_eq(error.text, wanted);
+}
+
+/* A quotation mark that is not closed takes the rest of its file, no more. */
+Test(text_rows, a_row_ends_with_its_file)
+{
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0.5") };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    text_write(place.file, "text,labels\na ball,sport\n\"the ball,sport\n");
+    text_write(place.other, "labels,text\nmusic,a bow\n");
+    cr_assert_eq(open_both(&options, &dataset, &error), SKN_OK, "%s",
+                 error.text);
+    cr_expect_eq(skn_dataset_info(dataset)->point_count, 2u);
+    cr_expect_eq(skn_dataset_info(dataset)->bad.line, 3u);
+    skn_dataset_close(&dataset);
+}
+
+Test(text_rows, files_of_different_formats_are_refused)
+{
+    char source[1200], wanted[1200];
+    skn_error_t error = { 0 };
+    const skn_records_options_t rows = { .format = SKN_RECORDS_CSV };
+    text_write(place.file, csv);
+    text_write(place.other, json);
+    (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted),
+                   "%s:1: is json, and the file before it is csv", place.other);
+    cr_expect_str_eq(error.text, wanted);
+    text_write(place.other, "labels;text\na;b\n");
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_OK, "%s",
+                 error.text);
+}
+
 Test(text_rows, another_recipe_makes_another_cache)
 {
     skn_dataset_options_t options = { .preprocessing =

@@ -478,7 +478,7 @@ Test(xmc, files_that_cannot_be_opened_have_their_own_status)
     cr_expect_null(reader);
     cr_expect_eq(skn_xmc_open(folder.path, NULL, &reader, &error),
                  SKN_NO_INPUT);
-    (void)snprintf(sentence, sizeof(sentence), "%s: is a folder, not a file",
+    (void)snprintf(sentence, sizeof(sentence), "%s: there is no file in it",
                    folder.path);
     cr_expect_str_eq(error.text, sentence);
     FILE *file = fopen(folder.file, "w");

@@ -129,6 +129,42 @@ Test(lines, a_missing_file_is_reported)
     cr_expect_str_eq(error.text, "/nowhere/f: no such file");
 }
 
+Test(lines, several_files_come_one_after_the_other)
+{
+    file_t one, other;
+    skn_error_t error = { 0 };
+    char source[2 * TEMP_FOLDER_BYTES + 32];
+    const char *line = NULL;
+    size_t bytes = 0;
+    bool more = false;
+    file_make(&one, "a\nb", 3);
+    file_make(&other, "c\n", 2);
+    (void)snprintf(source, sizeof(source), "%s\n%s", one.path, other.path);
+    skn_lines_t *lines = skn_lines_open(source, &error);
+    cr_assert(lines, "%s", error.text);
+    const char *const wanted[] = { "a", "b", NULL, "c", NULL };
+    for (size_t k = 0; k < 5; k++) {
+        cr_assert_eq(skn_lines_next(lines, true, &line, &bytes, &more, &error),
+                     SKN_OK);
+        bool is_second = k > 2;
+        cr_expect_eq(skn_lines_file(lines), is_second);
+        cr_expect_str_eq(skn_lines_name(lines),
+                         is_second ? other.path : one.path);
+        cr_expect_eq(bytes, wanted[k] ? 1 : SIZE_MAX);
+        if (wanted[k]) {
+            cr_expect_eq(line[0], wanted[k][0]);
+            cr_expect_eq(skn_lines_number(lines), is_second ? 1 : k + 1);
+            continue;
+        }
+        cr_assert_eq(skn_lines_next_file(lines, &more, &error), SKN_OK);
+        cr_expect_eq(more, !is_second);
+    }
+    cr_expect_eq(skn_lines_source_bytes(lines), 5u);
+    skn_lines_close(&lines);
+    temp_folder_remove(one.folder);
+    temp_folder_remove(other.folder);
+}
+
 /* --- limits -------------------------------------------------------------- */
 
 /* A first line of `bytes` letters, with or without its end, and a second. */

@@ -361,9 +361,9 @@ Test(tokens, what_has_no_text_is_refused)
     folder_t folder;
     char sentence[700];
     folder_make(&folder);
-    (void)snprintf(sentence, sizeof(sentence),
-                   "%s has no text: there is no file in it", folder.path);
-    tokens_refused(folder.path, &bytes_anonymous, SKN_BAD_DATA, sentence);
+    (void)snprintf(sentence, sizeof(sentence), "%s: there is no file in it",
+                   folder.path);
+    tokens_refused(folder.path, &bytes_anonymous, SKN_NO_INPUT, sentence);
     text_write(folder.file, "");
     (void)snprintf(sentence, sizeof(sentence), "%s has no text: it is empty",
                    folder.file);
@@ -376,7 +376,7 @@ Test(tokens, what_has_no_text_is_refused)
                    "%s has no text: none of the files in it is UTF-8",
                    folder.path);
     tokens_refused(folder.path, &bytes_anonymous, SKN_BAD_DATA, sentence);
-    (void)snprintf(sentence, sizeof(sentence), "%s: no such file or folder",
+    (void)snprintf(sentence, sizeof(sentence), "%s: no such file",
                    folder.other);
     tokens_refused(folder.other, &bytes_anonymous, SKN_NO_INPUT, sentence);
     folder_remove(folder.path);
@@ -401,7 +401,7 @@ Test(tokens, a_text_that_changes_while_it_is_read_is_noticed, .timeout = 60)
     }
     char *path[] = { folder.file, folder.other };
     bool is_named[] = { true, true };
-    const skn_texts_t texts = { .path = path,
+    const skn_files_t texts = { .path = path,
                                 .count = 2,
                                 .is_named = is_named };
     const skn_cache_form_t form = { .place = SKN_CACHE_ANONYMOUS };

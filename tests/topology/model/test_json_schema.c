@@ -125,6 +125,17 @@ is_valid_scalar(const json_t *schema, const skn_node_t *node)
     return found;
 }
 
+/* Whether the node has the type, or one of several. */
+static bool
+is_one_of(const json_t *type, const skn_node_t *node)
+{
+    bool is_one =
+        json_is_string(type) && is_type(json_string_value(type), node);
+    for (size_t k = 0; k < json_array_size(type); k++)
+        is_one |= is_type(json_string_value(json_array_get(type, k)), node);
+    return is_one;
+}
+
 static bool
 is_valid(const json_t *schema, const skn_node_t *node)
 {
@@ -133,7 +144,7 @@ is_valid(const json_t *schema, const skn_node_t *node)
     bool found = !any;
     for (size_t k = 0; k < json_array_size(any); k++)
         found |= is_valid(json_array_get(any, k), node);
-    if (!found || (type && !is_type(json_string_value(type), node)))
+    if (!found || (type && !is_one_of(type, node)))
         return false;
     if (node->type == SKN_NODE_MAPPING)
         return is_valid_object(schema, node);
@@ -187,7 +198,7 @@ Test(json_schema, what_the_reader_refuses_is_not_valid)
         "train.optimizer.kind=adma",
         "data.memory=1GB",
         "data.memory=1.5GiB",
-        "data.train=[a]",
+        "data.cache=[a]",
         "model.layers=[]",
         "model.layers.hidden.units=65537",
         "model.layers.hidden.loss=softmax",

@@ -367,6 +367,34 @@ Test(model, overrides_reach_values_layers_and_sections)
     skn_model_destroy(&model);
 }
 
+Test(model, files_of_data_may_be_a_list)
+{
+    static const char *const overrides[] = { "data.train=[my/a.csv, /b.csv]" };
+    skn_model_t *model = read_file(CONFIGS "sample.yaml", overrides, 1);
+    cr_expect_str_eq(model->data.train, "my/a.csv\n/b.csv");
+    skn_model_destroy(&model);
+    skn_error_t error = { 0 };
+    skn_problems_t *problems = skn_problems_new(&error);
+    const char text[] = "skein: 1\n"
+                        "data: { train: [a, /b], test: [c] }\n"
+                        "model: { layers: [ { name: h }, { name: o } ] }\n";
+    cr_expect_eq(skn_model_parse(text, strlen(text), "d/m.yaml", NULL, 0,
+                                 &model, problems, &error),
+                 SKN_OK, "%s", error.text);
+    cr_expect_str_eq(model->data.train, "d/a\n/b");
+    cr_expect_str_eq(model->data.test, "d/c");
+    skn_model_destroy(&model);
+    skn_problems_destroy(&problems);
+    fixture_refused("skein: 1\ndata: { train: [a, [b]] }\n"
+                    "model: { layers: [ { name: h }, { name: o } ] }\n",
+                    "m.yaml:2:20: option 'train' of data must be a list of "
+                    "paths, found a list\n");
+    fixture_refused("skein: 1\ndata: { train: a, cache: [b] }\n"
+                    "model: { layers: [ { name: h }, { name: o } ] }\n",
+                    "m.yaml:2:26: option 'cache' of data must be a path, found "
+                    "a list\n");
+}
+
 Test(model, a_bad_override_is_named_as_it_was_typed)
 {
     expect_refused(CONFIGS "sample.yaml", "train.window=65", SKN_BAD_CONFIG,
@@ -604,7 +632,8 @@ Test(model, version_and_training_points_are_required)
                     "m.yaml:1:1: option 'train' of data is missing; train: "
                     "training file, plain or compressed (.gz, .zst): rows of "
                     "texts and labels, or numbered features; for a decoder: "
-                    "text, a file or a folder\n");
+                    "text; or a folder, a pattern such as data/*.csv, or a "
+                    "list of these\n");
 }
 
 Test(model, all_mistakes_are_reported_in_one_pass)
@@ -618,7 +647,8 @@ Test(model, all_mistakes_are_reported_in_one_pass)
         "m.yaml:1:8: option 'skein' of the model file must be 1, found '2'\n"
         "m.yaml:2:7: option 'train' of data is missing; train: training "
         "file, plain or compressed (.gz, .zst): rows of texts and labels, or "
-        "numbered features; for a decoder: text, a file or a folder\n"
+        "numbered features; for a decoder: text; or a folder, a pattern such "
+        "as data/*.csv, or a list of these\n"
         "m.yaml:2:9: unknown option 'trian' of data; did you mean 'train'?\n"
         "m.yaml:2:27: option 'memory' of data must be at least 1, found '0'\n"
         "m.yaml:3:38: option 'units' of layer 'h' must be in 1..65536 or "

@@ -42,11 +42,13 @@ Test(reference, a_line_has_key_type_range_default_and_meaning)
         "1 batches are in flight |");
     expect_line(text, "| `train` | path |  | required | training file, plain "
                       "or compressed (.gz, .zst): rows of texts and labels, "
-                      "or numbered features; for a decoder: text, a file or a "
-                      "folder |");
+                      "or numbered features; for a decoder: text; or a "
+                      "folder, a pattern such as data/*.csv, or a list of "
+                      "these |");
     expect_line(text, "| `test` | path |  | empty | test file, for evaluation "
-                      "only, in any of the formats; a number: the share of "
-                      "the training file, as held_back; empty: none |");
+                      "only, in any of the formats, or several as of train; a "
+                      "number: the share of the training file, as held_back; "
+                      "empty: none |");
     expect_line(text, "| `huge_pages` | truth | `true`, `false` | `true` | ask "
                       "for 2 MiB pages for the weights |");
     expect_line(text, "| `epsilon` | number | 1e-30 to 1 | `1e-8` | adam, "

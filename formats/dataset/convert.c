@@ -1,13 +1,14 @@
-/* records_convert.c - writes the rows of a file in another format. Declared in
+/* convert.c - writes the rows of a file in another format. Declared in
  * skein/convert.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/convert.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
+#include "formats/dataset/convert_points.h"
 #include "formats/records/records_internal.h"
 #include "formats/records/records_write.h"
+#include "formats/source/files.h"
 #include "formats/source/sink.h"
 #include "formats/text/abi.h"
 
@@ -19,6 +20,26 @@ is_rows(skn_records_format_t format)
 {
     return format != SKN_RECORDS_AUTO && format != SKN_RECORDS_POINTS;
 }
+
+/* What is written: rows in a format of them, or numbered features. */
+typedef struct target {
+    const char *name, *ending;
+    skn_records_format_t format;
+    bool has_header;
+} target_t;
+
+static const target_t targets[] = {
+    { "csv", ".csv", SKN_RECORDS_CSV, false },
+    { "tsv", ".tsv", SKN_RECORDS_TSV, false },
+    { "json", ".jsonl", SKN_RECORDS_JSON, false },
+    { "json", ".json", SKN_RECORDS_JSON, false },
+    { "fasttext", ".ft", SKN_RECORDS_FASTTEXT, false },
+    { "fasttext", ".txt", SKN_RECORDS_FASTTEXT, false },
+    { "svmlight", ".svm", SKN_RECORDS_POINTS, false },
+    { "svmlight", ".svmlight", SKN_RECORDS_POINTS, false },
+    { "xmc", ".xmc", SKN_RECORDS_POINTS, true },
+};
+#define TARGET_COUNT (sizeof(targets) / sizeof(targets[0]))
 
 /* The format of a name, AUTO for NULL and "auto". */
 static skn_status_t
@@ -38,36 +59,46 @@ find_format(const char *name, skn_records_format_t *format, skn_error_t *error)
                          "there are fasttext, csv, tsv and json");
 }
 
-/* The format of a path's ending. */
+/* The target of a name, or else of a path's ending. */
 static skn_status_t
-find_ending(const char *path, skn_records_format_t *format, skn_error_t *error)
+find_target(const char *name, const char *path, const target_t **target,
+            skn_error_t *error)
 {
-    static const struct {
-        const char *ending;
-        skn_records_format_t format;
-    } endings[] = {
-        { ".csv", SKN_RECORDS_CSV },     { ".tsv", SKN_RECORDS_TSV },
-        { ".jsonl", SKN_RECORDS_JSON },  { ".json", SKN_RECORDS_JSON },
-        { ".ft", SKN_RECORDS_FASTTEXT }, { ".txt", SKN_RECORDS_FASTTEXT },
-    };
+    bool is_named = name && strcmp(name, "auto") != 0;
     size_t bytes = strlen(path);
     if (bytes > 3 && strcmp(path + bytes - 3, ".gz") == 0)
         bytes -= 3;
     else if (bytes > 4 && strcmp(path + bytes - 4, ".zst") == 0)
         bytes -= 4;
-    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
-        size_t ending = strlen(endings[k].ending);
-        if (bytes > ending &&
-            memcmp(path + bytes - ending, endings[k].ending, ending) == 0) {
-            *format = endings[k].format;
+    for (size_t k = 0; k < TARGET_COUNT; k++) {
+        size_t ending = strlen(targets[k].ending);
+        *target = &targets[k];
+        if (is_named ? strcmp(name, targets[k].name) == 0
+                     : bytes > ending && memcmp(path + bytes - ending,
+                                                targets[k].ending, ending) == 0)
             return SKN_OK;
-        }
+    }
+    if (is_named) {
+        (void)skn_fail(error, SKN_USAGE, "unknown format '%.100s'", name);
+        return skn_fail_hint(error, SKN_USAGE,
+                             "there are fasttext, csv, tsv, json, svmlight "
+                             "and xmc");
     }
     (void)skn_fail(error, SKN_USAGE, "%s: its ending names no format",
                    skn_stream_name_shown(path));
     return skn_fail_hint(error, SKN_USAGE,
-                         "give --to fasttext, csv, tsv or json, or end the "
-                         "path with .ft, .csv, .tsv or .jsonl");
+                         "give --to fasttext, csv, tsv, json, svmlight or xmc, "
+                         "or end the path with .ft, .csv, .tsv, .jsonl, .svm "
+                         "or .xmc");
+}
+
+/* Whether the source can be read a second time. */
+static skn_status_t
+can_be_reread(const char *in, bool *can_be, skn_error_t *error)
+{
+    *can_be = false;
+    return strcmp(in, "-") == 0 ? SKN_OK
+                                : skn_files_can_be_reread(in, can_be, error);
 }
 
 /* Finds what divides labels, if a second look at the file is possible. */
@@ -75,13 +106,14 @@ static skn_status_t
 find_separator(const char *in, const skn_convert_options_t *options,
                skn_records_options_t *how, skn_error_t *error)
 {
-    struct stat file;
     how->label_separator = options->label_separator;
     if (how->label_separator)
         return SKN_OK;
     how->label_separator = "";
-    if (strcmp(in, "-") == 0 || stat(in, &file) != 0 || !S_ISREG(file.st_mode))
-        return SKN_OK;
+    bool again;
+    skn_status_t status = can_be_reread(in, &again, error);
+    if (status != SKN_OK || !again)
+        return status;
     return skn_records_find_separator(in, how, &how->label_separator, error);
 }
 
@@ -142,19 +174,41 @@ write_rows(skn_records_t *records, const char *out,
     return status;
 }
 
+/* Writes numbered features. */
 static skn_status_t
-convert(const char *in, const char *out, const skn_convert_options_t *options,
-        skn_records_options_t *how, skn_converted_t *converted,
-        skn_error_t *error)
+convert_to_points(const char *in, const char *out, const target_t *target,
+                  bool is_strict, skn_records_options_t *how,
+                  skn_converted_t *converted, skn_error_t *error)
 {
-    skn_records_writer_t writer = { 0 };
-    skn_status_t status = find_format(options->to, &writer.format, error);
-    if (status == SKN_OK && writer.format == SKN_RECORDS_AUTO)
-        status = find_ending(out, &writer.format, error);
-    if (status == SKN_OK)
-        status = find_separator(in, options, how, error);
-    if (status != SKN_OK)
-        return status;
+    bool again;
+    if (can_be_reread(in, &again, error) != SKN_OK)
+        return error->status;
+    if (!again)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "%s: is read twice to number words, so it must be a file",
+                     skn_stream_name_shown(in)),
+            "write it to a file first");
+    skn_records_t *records = skn_records_open(in, how, error);
+    if (!records)
+        return error->status;
+    how->format = skn_records_format(records);
+    skn_records_close(&records);
+    converted->from = skn_records_names[how->format];
+    converted->to = target->name;
+    return skn_convert_to_points(in, out, how, target->has_header, is_strict,
+                                 converted, error);
+}
+
+/* Writes rows in another format of them. */
+static skn_status_t
+convert_to_rows(const char *in, const char *out, const target_t *target,
+                const skn_convert_options_t *options,
+                skn_records_options_t *how, skn_converted_t *converted,
+                skn_error_t *error)
+{
+    skn_records_writer_t writer = { .format = target->format };
     skn_records_t *records = skn_records_open(in, how, error);
     if (!records)
         return error->status;
@@ -166,10 +220,29 @@ convert(const char *in, const char *out, const skn_convert_options_t *options,
     writer.separator =
         how->label_separator[0] || is_column ? how->label_separator : SEPARATOR;
     converted->from = skn_records_names[from];
-    converted->to = skn_records_names[writer.format];
-    status = write_rows(records, out, &writer, options, converted, error);
+    converted->to = target->name;
+    skn_status_t status =
+        write_rows(records, out, &writer, options, converted, error);
     skn_records_close(&records);
     return status;
+}
+
+static skn_status_t
+convert(const char *in, const char *out, const skn_convert_options_t *options,
+        skn_records_options_t *how, skn_converted_t *converted,
+        skn_error_t *error)
+{
+    const target_t *target;
+    skn_status_t status = find_target(options->to, out, &target, error);
+    if (status == SKN_OK)
+        status = find_separator(in, options, how, error);
+    if (status != SKN_OK)
+        return status;
+    return target->format == SKN_RECORDS_POINTS
+               ? convert_to_points(in, out, target, options->strict, how,
+                                   converted, error)
+               : convert_to_rows(in, out, target, options, how, converted,
+                                 error);
 }
 
 skn_status_t

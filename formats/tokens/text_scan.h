@@ -1,44 +1,17 @@
-/* texts.h - the text files of a corpus, in a fixed order, read a part at a
- * time.
+/* text_scan.h - reads a text file of a corpus, a part at a time.
  *
- * A source is a file or a folder. A folder has all regular files below it, in
- * the order of their names, without those that are hidden or in hidden folders,
- * and without symbolic links. A file may be packed (formats/source/stream.h).
- * Text is UTF-8 without NUL: a file that was named and is not text is refused,
- * one that was found in a folder is left out. An empty file is no document.
- * Any thread.
+ * A file may be packed (formats/source/stream.h). Text is UTF-8 without NUL: a
+ * file that was named and is not text is refused, one that was found in a
+ * folder is left out. An empty file is no document. Any thread.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FORMATS_TOKENS_TEXTS_H
-#define FORMATS_TOKENS_TEXTS_H
+#ifndef FORMATS_TOKENS_TEXT_SCAN_H
+#define FORMATS_TOKENS_TEXT_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "skein/error.h"
-
-typedef struct skn_texts {
-    char **path; /* [count] */
-    size_t count;
-    bool *is_named;       /* [count] it was named, and not found in a folder */
-    uint64_t total_bytes; /* of the files, packed as they are */
-    /* XXH3, 64 bits, of the files' names below the source, their sizes and
-     * times of change. */
-    uint64_t fingerprint;
-    mode_t mode; /* permissions that all files have in common */
-} skn_texts_t;
-
-/* Lists the files of the source. Freed by skn_texts_fini, also after a
- * failure. SKN_NO_INPUT, SKN_NO_PERMISSION (also of a folder below),
- * SKN_STORAGE, SKN_NO_MEMORY. */
-skn_status_t skn_texts_init(skn_texts_t *texts, const char *source,
-                            skn_error_t *error);
-void skn_texts_fini(skn_texts_t *texts);
-
-/* Whether all files of the source can be opened: skn_texts_init,
- * skn_stream_open. */
-skn_status_t skn_texts_check(const char *source, skn_error_t *error);
 
 /* Takes some of the `bytes` bytes of text at `text`: *used. Those that are left
  * come again, with more behind them, or with is_end, and then all must be used;

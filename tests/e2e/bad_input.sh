@@ -166,7 +166,7 @@ refused "  nor than the lines" 65 "headless.txt:*: label $greatest is out of \
 range: the model has $greatest labels (0 to $((greatest - 1))), this file has \
 no header; choose a file that fits the model, or train with a larger \
 data.label_count" "${training[@]}" -o data.train=headless.txt \
-    -o data.label_count="$greatest"
+    -o data.label_count="$greatest" -o data.bad_rows=0
 
 # Counts in a first line that is not exactly a header.
 for counts in '600,200,900' '600 200 900 7' '600 200' ' 600 200 900'; do
@@ -369,7 +369,7 @@ sed '1s/ 900$/ 901/' train.txt >labels.txt
 other "number of units of layer 'hidden'" -o model.layers.hidden.units=16
 other "number of features" -o data.train=features.txt
 other "number of labels of layer 'output'" -o data.train=labels.txt
-other "loss of the output layer" -o model.layers.output.loss=one_vs_all
+other "loss of the output layer" -o model.layers.output.loss=softmax
 other "data.normalize" -o data.normalize=none
 sed '2s/^[0-9]*/7/' train.txt >points.txt
 other "data.train (its points differ)" -o data.train=points.txt

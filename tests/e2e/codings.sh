@@ -70,7 +70,8 @@ check "int8 is fine with an early softmax until it has learnt" \
 check_match "  then there is a warning with a hint" \
     '"hint":"[^"]*links.coding[^"]*merge: late[^"]*one_vs_all' softmax.int8.json
 check "the same run reports the same" up again 2 \
-    -o links.coding=int8 -o train.merge=early
+    -o links.coding=int8 -o train.merge=early \
+    -o model.layers.output.loss=softmax
 check_equal "  error" "$(event "done" gradient_error again.json)" \
     "$(event "done" gradient_error softmax.int8.json)"
 check_equal "  the same weights" "$(sha_of again.json)" \

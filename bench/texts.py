@@ -307,7 +307,8 @@ def small(folder):
         run([own.skein, "export", temporary + "/run", model, "--max-size",
              str(most)])
         _, text, _, _ = run([own.skein, "eval", model, "--json"])
-        return {"p1": json.loads(text)["p1"],
+        lines = [line for line in text.splitlines() if '"p1":' in line]
+        return {"p1": json.loads(lines[-1])["p1"],
                 "small_bytes": os.path.getsize(model)}
 
 

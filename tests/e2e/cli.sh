@@ -45,7 +45,8 @@ says "a value where none belongs is reported" 64 \
     "skein: option --resume takes no value; leave the value out" \
     "$skein" train tiny.yaml --resume=yes
 says "an argument too few is reported" 64 \
-    "skein: skein train needs one more argument; use it as skein train FILE..." \
+    "skein: skein train needs one more argument; \
+use it as skein train FILE..." \
     "$skein" train
 says "an argument too many is reported" 64 \
     "skein: unexpected argument 'b'; see --help" "$skein" eval a b

@@ -3,7 +3,6 @@
  *
  * A model that opens must answer points and texts with labels that it has.
  * SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -157,7 +157,7 @@ first_line_read(skn_xmc_reader_t *reader, skn_error_t *error)
             status = refuse_long(reader, error);
         if (status != SKN_OK)
             return status;
-        size_t mark = reader->line.number == 1
+        size_t mark = more && reader->line.number == 1
                           ? skn_xmc_mark_bytes(line->text, line->bytes)
                           : 0;
         line->text += mark;

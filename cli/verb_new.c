@@ -11,8 +11,13 @@
 
 /* The keys of data that a new file sets, unless they have their default; the
  * others are left to Skein. */
-static const char *const data_keys[] = { "train", "test", "held_back",
-                                         "text_column", "label_column" };
+static const char *const data_keys[] = { "train",
+                                         "test",
+                                         "held_back",
+                                         "text_column",
+                                         "category_columns",
+                                         "number_columns",
+                                         "label_column" };
 
 /* --- lines of the model --------------------------------------------------- */
 
@@ -33,6 +38,8 @@ is_data_key(const char *line)
             return strcmp(line, "  test: \"\"") != 0 &&
                    strcmp(line, "  held_back: 0") != 0 &&
                    strcmp(line, "  text_column: text") != 0 &&
+                   strcmp(line, "  category_columns: \"\"") != 0 &&
+                   strcmp(line, "  number_columns: \"\"") != 0 &&
                    strcmp(line, "  label_column: labels") != 0;
     return false;
 }

@@ -132,6 +132,56 @@ class Models(Case):
         for line, answer in zip(lines, self.model.predict(self.texts, 3)):
             self.assertEqual(line["names"], [name for name, _ in answer])
 
+    def test_rows_of_named_fields(self):
+        """A table of a text, a category and numbers, in memory, as a file, and
+        through the command."""
+        drawer = random.Random(3)
+        rows = [{"id": k, "title": drawer.choice(("ball", "oven", "")),
+                 "kind": drawer.choice((True, 7, "x=1", None)),
+                 "price": drawer.choice((.1, 1e300, numpy.float32(5),
+                                         float("nan"))),
+                 "year": numpy.int64(2000 + k % 20)} for k in range(400)]
+        labels = [[f"{row['title'] or 'no'} {row['kind']} {row['price']}"]
+                  for row in rows]
+        keys = {"data__text_column": "title", "data__category_columns": "kind",
+                "data__number_columns": ["price", "year"],
+                "train__epochs": 8, "train__seed": 7,
+                "train__reduction": "fixed"}
+        path, events = self.path("table.jsonl"), []
+        model = skein.train((rows, labels), self.path("table"), events.append,
+                            **keys)
+        for row in rows:
+            del row["id"]
+        with open(path, "w", encoding="utf-8") as file:
+            for row, names in zip(rows, labels):
+                known = {column: value.item() if hasattr(value, "item")
+                         else value for column, value in row.items()
+                         if value is not None and value == value}
+                print(json.dumps({**known, "labels": names}), file=file)
+        skein.train(path, self.path("table.file"), events.append, **keys)
+        first, second = (event["weights_sha256"] for event in events
+                         if event["event"] == "done")
+        self.assertEqual(first, second)
+        lines = command("predict", self.path("table"), path, "-k", "3")
+        self.check_same(lines, model, rows, 3)
+        right = sum(answer[0][0] == names[0] for answer, names in
+                    zip(model.predict(rows, 1), labels))
+        self.assertGreater(right, 380)
+        self.assertEqual(model.predict([{}], 1),
+                         model.predict([{"title": None}], 1))
+        for odd, pattern in (
+                ({"prise": 1}, "row 0 has a field 'prise', and the model no"),
+                ({"price": "1 EUR"}, "row 0: column 'price' has '1 EUR'")):
+            with self.assertRaisesRegex(skein.Error, pattern):
+                model.predict([odd])
+        for odd in ({"price": [1]}, {"title": "x", 3: 4}):
+            with self.assertRaises(TypeError):
+                model.predict([{"title": "x"}, odd])
+        with self.assertRaisesRegex(ValueError, "which is the column of lab"):
+            skein.train(([{"labels": "x"}], [["a"]]))
+        with self.assertRaisesRegex(skein.Error, "knows no words"):
+            self.points.predict([{"title": "x"}])
+
     def test_answers_to_points_are_those_of_the_command(self):
         rows = self.matrix[:200]
         text = "".join(" " + " ".join(

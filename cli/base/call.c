@@ -60,6 +60,8 @@ cli_overrides(const cli_call_t *call, const char **overrides)
         const char *option, *key;
     } shorts[] = {
         { "text", "data.text_column" },
+        { "categories", "data.category_columns" },
+        { "numbers", "data.number_columns" },
         { "labels", "data.label_column" },
         { "test", "data.test" },
     };

@@ -161,6 +161,10 @@ int cli_requeue(const cli_call_t *call, int code, bool unfinished);
 #define CLI_MODEL_OPTIONS                                                      \
     CLI_OVERRIDE_OPTION,                                                       \
         { "text", 0, "COLUMN", "column of texts: data.text_column" },          \
+        { "categories", 0, "COLUMN,...",                                       \
+          "columns of categories: data.category_columns" },                    \
+        { "numbers", 0, "COLUMN,...",                                          \
+          "columns of numbers: data.number_columns" },                         \
         { "labels", 0, "COLUMN", "column of labels: data.label_column" },      \
     {                                                                          \
         "test", 0, "FILE", "test file, or share of the rows: data.test"        \

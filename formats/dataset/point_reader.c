@@ -369,9 +369,9 @@ take_row(skn_point_reader_t *reader, const skn_records_row_t *record,
          skn_error_t *error)
 {
     texts_t *texts = &reader->texts;
-    skn_status_t status =
-        skn_featurizer_apply(texts->vocabulary->featurizer, record->text,
-                             record->text_count, &texts->row, error);
+    const skn_feature_fields_t fields = skn_record_fields(record);
+    skn_status_t status = skn_featurizer_apply(texts->vocabulary->featurizer,
+                                               &fields, &texts->row, error);
     const skn_xmc_point_t point = { .feature = texts->row.feature,
                                     .value = texts->row.value,
                                     .feature_count = texts->row.count };

@@ -67,6 +67,8 @@ skn_preprocessing_rows(const skn_preprocessing_t *preprocessing)
         .format = (skn_records_format_t)find_word(
             skn_records_names, SKN_RECORDS_FORMAT_COUNT, preprocessing->format),
         .text_columns = preprocessing->texts,
+        .category_columns = preprocessing->categories,
+        .number_columns = preprocessing->numbers,
         .label_column = preprocessing->labels,
         .label_separator = preprocessing->separator,
     };
@@ -101,5 +103,7 @@ skn_preprocessing_features(const skn_preprocessing_t *preprocessing)
                                                   SKN_FEATURE_WEIGHT_COUNT,
                                                   preprocessing->weight),
         .idf = preprocessing->idf,
+        .category_count = u32_of(skn_columns_count(preprocessing->categories)),
+        .number_count = u32_of(skn_columns_count(preprocessing->numbers)),
     };
 }

@@ -14,6 +14,8 @@
 #define SKN_PREPROCESSING_FIELDS(F, L, R)                                      \
     F(R, TEXT, format, ALWAYS, "a word of skn_records_names")                  \
     F(R, TEXT, texts, MAYBE, "columns of text, separated by commas")           \
+    F(R, TEXT, categories, MAYBE, "columns, as texts")                         \
+    F(R, TEXT, numbers, MAYBE, "columns, as texts")                            \
     F(R, TEXT, labels, MAYBE, "column of labels")                              \
     F(R, TEXT, separator, MAYBE, "between the labels of a column")             \
     F(R, REAL, bad_rows, MAYBE, "share of rows that may be unreadable")        \
@@ -44,5 +46,23 @@ void skn_preprocessing_any_format(skn_records_options_t *rows,
                                   bool labels_optional);
 skn_feature_options_t skn_preprocessing_features(
     const skn_preprocessing_t *preprocessing);
+
+/* How many columns a list of names has. */
+static inline size_t
+skn_columns_count(const char *names)
+{
+    size_t count = names && *names;
+    for (; names && *names; names++)
+        count += *names == ',' && names[1];
+    return count;
+}
+
+/* What a row gives to a featurizer. */
+static inline skn_feature_fields_t
+skn_record_fields(const skn_records_row_t *record)
+{
+    return (skn_feature_fields_t){ record->text, record->text_count,
+                                   record->has_columns };
+}
 
 #endif

@@ -130,9 +130,9 @@ static skn_status_t
 apply(skn_text_block_t *block, skn_text_row_t *row)
 {
     const skn_feature_row_t *made = &block->scratch;
-    skn_status_t status = skn_featurizer_apply(
-        block->featurizer, row->record.text, row->record.text_count,
-        &block->scratch, &block->error);
+    const skn_feature_fields_t fields = skn_record_fields(&row->record);
+    skn_status_t status = skn_featurizer_apply(block->featurizer, &fields,
+                                               &block->scratch, &block->error);
     if (status != SKN_OK)
         return status;
     void *feature = block->feature, *value = block->value;
@@ -167,13 +167,13 @@ run(skn_text_block_t *block)
     place(block);
     for (size_t k = 0; k < block->row_count && status == SKN_OK; k++) {
         skn_text_row_t *row = &block->row[k];
+        const skn_feature_fields_t fields = skn_record_fields(&row->record);
         if (row->is_bad)
             continue;
         status =
             block->featurizer
                 ? apply(block, row)
-                : skn_feature_counts_add(block->counts, row->record.text,
-                                         row->record.text_count, &block->error);
+                : skn_feature_counts_add(block->counts, &fields, &block->error);
     }
 }
 

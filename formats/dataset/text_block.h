@@ -9,8 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "formats/features/features.h"
-#include "formats/records/records.h"
+#include "formats/dataset/preprocessing.h"
 
 typedef struct skn_text_row {
     skn_records_row_t record;

@@ -13,6 +13,7 @@
 #include "formats/dataset/text_block.h"
 #include "formats/source/files.h"
 #include "formats/text/json_text.h"
+#include "formats/text/text.h"
 
 /* Terms that are counted at once, for each feature that there may be: rare ones
  * are forgotten if there are more (tally.h). It follows from the preprocessing
@@ -27,6 +28,7 @@ struct skn_text_rows {
     const skn_vocabulary_t *vocabulary; /* NULL: it is being learned */
     skn_preprocessing_t preprocessing;
     json_t *preprocessing_owner;
+    size_t number_count; /* columns of numbers */
     skn_records_t *records;
     skn_records_row_t record; /* that is read, or made a point of */
     bool ended;               /* all rows are read */
@@ -82,6 +84,7 @@ skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
     if (status == SKN_OK) {
         skn_records_options_t how =
             skn_preprocessing_rows(&rows->preprocessing);
+        rows->number_count = skn_columns_count(how.number_columns);
         if (vocabulary)
             skn_preprocessing_any_format(&how, options->questions);
         rows->records = skn_records_open(path, &how, error);
@@ -133,16 +136,25 @@ place_of(const skn_text_rows_t *rows)
     return skn_files_place(rows->record.file, rows->record.line);
 }
 
-/* Whether the row belongs to the part that is read: its texts decide. */
+/* Whether the row belongs to the part that is read: its texts, categories and
+ * numbers decide. Formats write a number in several ways. */
 static bool
 is_of_part(const skn_text_rows_t *rows)
 {
     uint64_t hash = 0;
+    const skn_records_row_t *row = &rows->record;
+    const size_t number_from =
+        row->text_count - (row->has_columns ? rows->number_count : 0);
+    double number;
     if (rows->options->part == SKN_DATASET_ALL)
         return true;
-    for (size_t k = 0; k < rows->record.text_count; k++) {
-        const skn_span_t text = skn_span_trimmed(rows->record.text[k]);
-        hash = XXH3_64bits_withSeed(text.at, text.bytes, hash + k);
+    for (size_t k = 0; k < row->text_count; k++) {
+        const skn_span_t text = skn_span_trimmed(row->text[k]);
+        if (k >= number_from && text.bytes > 0 &&
+            skn_text_number(text.at, text.bytes, &number))
+            hash = XXH3_64bits_withSeed(&number, sizeof(number), hash + k);
+        else
+            hash = XXH3_64bits_withSeed(text.at, text.bytes, hash + k);
     }
     return skn_dataset_has(rows->options, hash);
 }

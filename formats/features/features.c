@@ -5,13 +5,17 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 #include "formats/features/features_internal.h"
+#include "formats/text/grow.h"
 #include "formats/text/tally.h"
+#include "formats/text/text.h"
+#include "skein/limits.h"
 
 const char *const skn_feature_weight_names[SKN_FEATURE_WEIGHT_COUNT] = {
     "one", "count", "log"
@@ -106,11 +110,44 @@ add_letters(terms_t *terms, const char *word, size_t bytes)
     return true;
 }
 
+/* What a row has for column k of those behind its texts, without blanks at its
+ * ends. */
+static skn_span_t
+column_of(const skn_feature_options_t *options,
+          const skn_feature_fields_t *fields, size_t k)
+{
+    size_t columns = options->category_count + options->number_count;
+    return skn_span_trimmed(fields->text[fields->count - columns + k]);
+}
+
+/* The value of column k of categories. In front of it is what no word has. */
+static bool
+add_category(terms_t *terms, skn_span_t value, size_t k)
+{
+    char term[SKN_TERM_BYTES_MAX];
+    int head = snprintf(term, sizeof(term), "=%zu=", k);
+    size_t bytes = (size_t)head + value.bytes;
+    if (value.bytes == 0 || bytes > sizeof(term))
+        return true;
+    memcpy(term + head, value.at, value.bytes);
+    /* The file form has a line for each term. */
+    for (size_t at = (size_t)head; at < bytes; at++)
+        if (term[at] == '\n')
+            term[at] = ' ';
+    return add_term(terms, term, bytes) && (terms->count == 0 || flush(terms));
+}
+
 /* All terms of a row, in the order of its text. `words` is scratch. */
 static bool
-visit_terms(const skn_feature_options_t *options, const skn_span_t *text,
-            size_t count, skn_words_t *words, visit_t *visit, void *visitor)
+visit_terms(const skn_feature_options_t *options,
+            const skn_feature_fields_t *fields, skn_words_t *words,
+            visit_t *visit, void *visitor)
 {
+    const size_t columns = fields->has_columns
+                               ? options->category_count + options->number_count
+                               : 0;
+    const size_t count = fields->count - columns;
+    const skn_span_t *text = fields->text;
     terms_t terms;
     terms.options = options;
     terms.visit = visit;
@@ -131,7 +168,23 @@ visit_terms(const skn_feature_options_t *options, const skn_span_t *text,
         if (!flush(&terms))
             return false;
     }
+    for (size_t k = 0; columns > 0 && k < options->category_count; k++)
+        if (!add_category(&terms, column_of(options, fields, k), k))
+            return false;
     return true;
+}
+
+/* The number of column k; NaN: there is none. */
+static double
+number_of(const skn_feature_options_t *options,
+          const skn_feature_fields_t *fields, size_t k)
+{
+    double number;
+    if (!fields->has_columns)
+        return NAN;
+    const skn_span_t text =
+        column_of(options, fields, options->category_count + k);
+    return skn_text_number(text.at, text.bytes, &number) ? number : NAN;
 }
 
 /* --- learning ------------------------------------------------------------- */
@@ -141,6 +194,10 @@ struct skn_feature_counts {
     skn_tally_t *tally;
     uint64_t rows;
     skn_words_t words;
+    /* Numbers of rows that are not in the samples yet, row by row. */
+    double *number;
+    size_t number_count, number_room;
+    skn_number_sample_t *sample; /* [options.number_count] */
 };
 
 skn_feature_counts_t *
@@ -152,7 +209,9 @@ skn_feature_counts_new(const skn_feature_options_t *options, size_t room)
         return NULL;
     counts->options = *options;
     counts->tally = skn_tally_new(room);
-    if (!counts->tally)
+    counts->sample =
+        calloc(options->number_count + 1u, sizeof(*counts->sample));
+    if (!counts->tally || !counts->sample)
         skn_feature_counts_destroy(&counts);
     return counts;
 }
@@ -166,6 +225,10 @@ skn_feature_counts_destroy(skn_feature_counts_t **counts)
         return;
     skn_tally_destroy(&dying->tally);
     skn_words_fini(&dying->words);
+    for (uint32_t k = 0; dying->sample && k < dying->options.number_count; k++)
+        skn_number_sample_fini(&dying->sample[k]);
+    free(dying->sample);
+    free(dying->number);
     free(dying);
 }
 
@@ -176,13 +239,41 @@ count_terms(void *visitor, const skn_span_t *term, size_t count)
     return skn_tally_add_all(counts->tally, term, count, counts->rows);
 }
 
+/* False: no memory. */
+static bool
+keep_numbers(skn_feature_counts_t *counts, const skn_feature_fields_t *fields)
+{
+    void *number = counts->number;
+    bool good = skn_grow(&number, &counts->number_room,
+                         counts->number_count + counts->options.number_count,
+                         sizeof(*counts->number));
+    counts->number = number;
+    for (uint32_t k = 0; good && k < counts->options.number_count; k++)
+        counts->number[counts->number_count++] =
+            number_of(&counts->options, fields, k);
+    return good;
+}
+
+/* Moves the numbers that `part` keeps into the samples. False: no memory. */
+static bool
+sample_numbers(skn_feature_counts_t *counts, skn_feature_counts_t *part)
+{
+    bool good = true;
+    for (size_t k = 0; good && k < part->number_count; k++)
+        good = skn_number_sample_add(
+            &counts->sample[k % counts->options.number_count], part->number[k]);
+    part->number_count = 0;
+    return good;
+}
+
 skn_status_t
-skn_feature_counts_add(skn_feature_counts_t *counts, const skn_span_t *text,
-                       size_t count, skn_error_t *error)
+skn_feature_counts_add(skn_feature_counts_t *counts,
+                       const skn_feature_fields_t *fields, skn_error_t *error)
 {
     counts->rows++;
-    return visit_terms(&counts->options, text, count, &counts->words,
-                       count_terms, counts)
+    return keep_numbers(counts, fields) &&
+                   visit_terms(&counts->options, fields, &counts->words,
+                               count_terms, counts)
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
 }
@@ -193,22 +284,38 @@ skn_feature_counts_merge(skn_feature_counts_t *counts,
 {
     counts->rows += part->rows;
     part->rows = 0;
-    return skn_tally_merge(counts->tally, part->tally)
+    return sample_numbers(counts, counts) && sample_numbers(counts, part) &&
+                   skn_tally_merge(counts->tally, part->tally)
                ? SKN_OK
                : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
 }
 
+/* Knots are features, too, and so are no more than there may be. */
+static uint32_t
+terms_max(const skn_feature_options_t *options)
+{
+    const uint32_t most = SKN_UNIT_MAX - SKN_ALL_KNOTS_MAX;
+    return options->features_max < most ? options->features_max : most;
+}
+
 skn_featurizer_t *
-skn_feature_counts_take(const skn_feature_counts_t *counts, skn_error_t *error)
+skn_feature_counts_take(skn_feature_counts_t *counts, skn_error_t *error)
 {
     size_t count;
     skn_tally_entry_t *entry =
-        skn_tally_take(counts->tally, counts->options.rows_min,
-                       counts->options.features_max, &count);
+        sample_numbers(counts, counts)
+            ? skn_tally_take(counts->tally, counts->options.rows_min,
+                             terms_max(&counts->options), &count)
+            : NULL;
     skn_featurizer_t *featurizer =
         entry ? skn_featurizer_make(&counts->options, counts->rows,
                                     (uint32_t)count)
               : NULL;
+    for (uint32_t k = 0; featurizer && k < counts->options.number_count; k++) {
+        skn_knots_t knots;
+        skn_number_sample_knots(&counts->sample[k], &knots);
+        skn_featurizer_set_knots(featurizer, k, &knots);
+    }
     for (size_t k = 0; featurizer && k < count; k++)
         if (!skn_featurizer_add(featurizer, entry[k].at, entry[k].bytes,
                                 entry[k].count))
@@ -352,16 +459,49 @@ merge(const skn_featurizer_t *featurizer, skn_feature_row_t *row)
     row->count = kept;
 }
 
+static void
+add_knot(skn_feature_row_t *row, uint32_t feature, float share)
+{
+    row->feature[row->count] = feature;
+    row->value[row->count] = share;
+    row->count += share > 0;
+}
+
+/* Adds the knots of the row's numbers, whose features follow all terms. */
+static bool
+apply_numbers(const skn_featurizer_t *featurizer,
+              const skn_feature_fields_t *fields, skn_feature_row_t *row)
+{
+    uint32_t base = featurizer->terms.count, first;
+    float share;
+    if (!reserve(row, 2 * featurizer->options.number_count))
+        return false;
+    for (uint32_t k = 0; k < featurizer->options.number_count; k++) {
+        const skn_knots_t *knots = &featurizer->knots[k];
+        double number = number_of(&featurizer->options, fields, k);
+        if (!isnan(number) && knots->count > 0) {
+            skn_knots_find(knots, number, &first, &share);
+            add_knot(row, base + first, share);
+            add_knot(row, base + first + 1, 1 - share);
+        }
+        base += knots->count;
+    }
+    return true;
+}
+
 skn_status_t
-skn_featurizer_apply(const skn_featurizer_t *featurizer, const skn_span_t *text,
-                     size_t count, skn_feature_row_t *row, skn_error_t *error)
+skn_featurizer_apply(const skn_featurizer_t *featurizer,
+                     const skn_feature_fields_t *fields, skn_feature_row_t *row,
+                     skn_error_t *error)
 {
     application_t application = { featurizer, row };
     row->count = 0;
-    if (!visit_terms(&featurizer->options, text, count, &row->words,
-                     apply_terms, &application))
+    bool good = visit_terms(&featurizer->options, fields, &row->words,
+                            apply_terms, &application);
+    if (good)
+        merge(featurizer, row);
+    if (!good || !apply_numbers(featurizer, fields, row))
         return skn_fail(error, SKN_NO_MEMORY,
                         "no memory for the features of a text");
-    merge(featurizer, row);
     return SKN_OK;
 }

@@ -4,22 +4,28 @@
  * A featurizer is learned from all texts of the training data, and is then part
  * of the model: the same text gives the same point wherever it is used. Its
  * features are groups of consecutive words (words.h) and of consecutive
- * characters within a word, those that are in the most rows first.
+ * characters within a word, and the values of columns of categories, those that
+ * are in the most rows first; and behind them the knots of columns of numbers
+ * (numbers.h).
  *
  *     skn_feature_counts_t *counts = skn_feature_counts_new(&options, room);
- *     for each row: skn_feature_counts_add(counts, texts, count, &error);
+ *     for each row: skn_feature_counts_add(counts, &fields, &error);
  *     skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
  *
  * The value of a feature is w(n) * idf: n is how often the row has it, w one of
  * skn_feature_weight_t, idf either 1 or ln((1 + rows) / (1 + rows that have
- * it)) + 1, as scikit-learn's TfidfTransformer has it with smooth_idf.
+ * it)) + 1, as scikit-learn's TfidfTransformer has it with smooth_idf. Knots
+ * have their shares as values.
  *
  * The file form is text: a line
  *
- *     skein-features 1 WORDS LETTERS-LETTERS WEIGHT IDF ROWS COUNT HASH
+ *     skein-features 2 WORDS LETTERS-LETTERS WEIGHT IDF CATEGORIES NUMBERS
+ *     ROWS COUNT HASH
  *
- * and then a line "ROWS TERM" for each feature. HASH is XXH3, 64 bits, of all
- * lines after the first, in 16 hex digits.
+ * (one line), a line "KNOT KNOT..." for each column of numbers, and then a
+ * line "ROWS TERM" for each of COUNT terms. A group of letters has a '*' in
+ * front, a category "=K=", where K is its column, from 0. HASH is XXH3, 64
+ * bits, of all lines after the first, in 16 hex digits.
  *
  * A featurizer never changes: any number of threads may use it, each with
  * scratch of its own.
@@ -38,6 +44,8 @@
 /* Beyond these, groups are seldom met again. */
 #define SKN_FEATURE_WORDS_MAX 5u
 #define SKN_FEATURE_LETTERS_MAX 8u
+/* The most columns of categories, and of numbers. */
+#define SKN_FEATURE_COLUMNS_MAX 128u
 
 typedef enum skn_feature_weight {
     SKN_FEATURE_ONE,   /* 1 */
@@ -57,7 +65,18 @@ typedef struct skn_feature_options {
     uint32_t features_max; /* at most so many features, the most frequent */
     skn_feature_weight_t weight;
     bool idf;
+    uint32_t category_count,
+        number_count; /* columns, SKN_FEATURE_COLUMNS_MAX */
 } skn_feature_options_t;
+
+/* What a row has: texts, and behind them, if `has_columns`, a text for each
+ * column of categories and then for each of numbers. One that is blank is
+ * missing, as is what is no number. */
+typedef struct skn_feature_fields {
+    const skn_span_t *text;
+    size_t count; /* of texts and columns */
+    bool has_columns;
+} skn_feature_fields_t;
 
 /* The features of a row, ascending, in memory that grows and is used again. {
  * 0 } is empty. */
@@ -81,17 +100,18 @@ skn_feature_counts_t *skn_feature_counts_new(
     const skn_feature_options_t *options, size_t room);
 /* Frees, sets *counts to NULL. *counts may be NULL already. */
 void skn_feature_counts_destroy(skn_feature_counts_t **counts);
-/* Counts the terms of a row, whose texts are `count` spans. SKN_NO_MEMORY. */
+/* Counts the terms of a row, and keeps its numbers. SKN_NO_MEMORY. */
 skn_status_t skn_feature_counts_add(skn_feature_counts_t *counts,
-                                    const skn_span_t *text, size_t count,
+                                    const skn_feature_fields_t *fields,
                                     skn_error_t *error);
 /* Adds the rows that `part` has counted, which follow those of `counts`, and
  * empties it. SKN_NO_MEMORY. */
 skn_status_t skn_feature_counts_merge(skn_feature_counts_t *counts,
                                       skn_feature_counts_t *part,
                                       skn_error_t *error);
-/* NULL: SKN_NO_MEMORY. */
-skn_featurizer_t *skn_feature_counts_take(const skn_feature_counts_t *counts,
+/* Makes a featurizer of what was counted, and leaves the counts to be
+ * destroyed. NULL: SKN_NO_MEMORY. */
+skn_featurizer_t *skn_feature_counts_take(skn_feature_counts_t *counts,
                                           skn_error_t *error);
 
 /* Frees, sets *featurizer to NULL. *featurizer may be NULL already. */
@@ -99,19 +119,20 @@ void skn_featurizer_destroy(skn_featurizer_t **featurizer);
 uint32_t skn_featurizer_count(const skn_featurizer_t *featurizer);
 const skn_feature_options_t *skn_featurizer_options(
     const skn_featurizer_t *featurizer);
-/* The term of a feature, such as "two words". */
+/* The term of a feature, such as "two words"; "" for a knot. */
 const char *skn_featurizer_term(const skn_featurizer_t *featurizer,
                                 uint32_t feature, size_t *bytes);
 
 /* The sum over the training data of the feature's squared values, before a
- * point is scaled, if each row has it once. */
+ * point is scaled, if each row has it once; for a knot, as if all knots of its
+ * column had as much. */
 double skn_featurizer_mass(const skn_featurizer_t *featurizer,
                            uint32_t feature);
 
-/* Replaces the row by the features of `count` texts. Terms that are not known
- * are left out. SKN_NO_MEMORY. */
+/* Replaces the row by the features of the fields. Terms that are not known are
+ * left out. SKN_NO_MEMORY. */
 skn_status_t skn_featurizer_apply(const skn_featurizer_t *featurizer,
-                                  const skn_span_t *text, size_t count,
+                                  const skn_feature_fields_t *fields,
                                   skn_feature_row_t *row, skn_error_t *error);
 
 /* The file form, for free(), with a NUL that *bytes leaves out. NULL: no

@@ -14,9 +14,11 @@
 #include "skein/limits.h"
 
 #define FORMAT "skein-features"
-#define FORM_VERSION 1u
+#define FORM_VERSION 2u
 #define HEAD_BYTES 192u
 #define FORM_HASH_DIGITS 16u
+/* Room for a number as %.17g writes it. */
+#define REAL_BYTES 32u
 
 bool
 skn_feature_options_good(const skn_feature_options_t *options)
@@ -28,7 +30,9 @@ skn_feature_options_good(const skn_feature_options_t *options)
            (options->letters_max == 0 || options->letters_min >= 2) &&
            options->rows_min >= 1 && options->features_max >= 1 &&
            options->features_max <= SKN_UNIT_MAX &&
-           (unsigned)options->weight < SKN_FEATURE_WEIGHT_COUNT;
+           (unsigned)options->weight < SKN_FEATURE_WEIGHT_COUNT &&
+           options->category_count <= SKN_FEATURE_COLUMNS_MAX &&
+           options->number_count <= SKN_FEATURE_COLUMNS_MAX;
 }
 
 skn_featurizer_t *
@@ -43,9 +47,18 @@ skn_featurizer_make(const skn_feature_options_t *options, uint64_t rows,
     made->room = count;
     made->rows_of = calloc(count + 1u, sizeof(*made->rows_of));
     made->idf = calloc(count + 1u, sizeof(*made->idf));
-    if (!made->rows_of || !made->idf)
+    made->knots = calloc(options->number_count + 1u, sizeof(*made->knots));
+    if (!made->rows_of || !made->idf || !made->knots)
         skn_featurizer_destroy(&made);
     return made;
+}
+
+void
+skn_featurizer_set_knots(skn_featurizer_t *featurizer, uint32_t k,
+                         const skn_knots_t *knots)
+{
+    featurizer->knots[k] = *knots;
+    featurizer->knot_count += knots->count;
 }
 
 void
@@ -57,6 +70,7 @@ skn_featurizer_destroy(skn_featurizer_t **featurizer)
         return;
     free(dying->rows_of);
     free(dying->idf);
+    free(dying->knots);
     skn_strings_fini(&dying->terms);
     free(dying);
 }
@@ -64,7 +78,7 @@ skn_featurizer_destroy(skn_featurizer_t **featurizer)
 uint32_t
 skn_featurizer_count(const skn_featurizer_t *featurizer)
 {
-    return featurizer->terms.count;
+    return featurizer->terms.count + featurizer->knot_count;
 }
 
 const skn_feature_options_t *
@@ -76,6 +90,14 @@ skn_featurizer_options(const skn_featurizer_t *featurizer)
 double
 skn_featurizer_mass(const skn_featurizer_t *featurizer, uint32_t feature)
 {
+    uint32_t knot = feature - featurizer->terms.count;
+    if (feature >= featurizer->terms.count) {
+        uint32_t column = 0;
+        while (knot >= featurizer->knots[column].count)
+            knot -= featurizer->knots[column++].count;
+        return (double)featurizer->rows /
+               (double)featurizer->knots[column].count;
+    }
     double idf = featurizer->idf[feature];
     return (double)featurizer->rows_of[feature] * idf * idf;
 }
@@ -84,7 +106,10 @@ const char *
 skn_featurizer_term(const skn_featurizer_t *featurizer, uint32_t feature,
                     size_t *bytes)
 {
-    return skn_strings_at(&featurizer->terms, feature, bytes);
+    *bytes = 0;
+    return feature < featurizer->terms.count
+               ? skn_strings_at(&featurizer->terms, feature, bytes)
+               : "";
 }
 
 bool
@@ -111,11 +136,12 @@ write_head(const skn_featurizer_t *featurizer, const char *lines, size_t bytes,
     const skn_feature_options_t *options = &featurizer->options;
     (void)snprintf(
         head, HEAD_BYTES,
-        FORMAT " %u %u %u-%u %s %s %" PRIu64 " %u %016" PRIx64 "\n",
+        FORMAT " %u %u %u-%u %s %s %u %u %" PRIu64 " %u %016" PRIx64 "\n",
         FORM_VERSION, options->words_max, options->letters_min,
         options->letters_max, skn_feature_weight_names[options->weight],
-        options->idf ? "idf" : "plain", featurizer->rows,
-        featurizer->terms.count, (uint64_t)XXH3_64bits(lines, bytes));
+        options->idf ? "idf" : "plain", options->category_count,
+        options->number_count, featurizer->rows, featurizer->terms.count,
+        (uint64_t)XXH3_64bits(lines, bytes));
 }
 
 char *
@@ -126,6 +152,12 @@ skn_featurizer_write(const skn_featurizer_t *featurizer, size_t *bytes)
     FILE *file = open_memstream(&lines, &line_bytes);
     if (!file)
         return NULL;
+    for (uint32_t k = 0; k < featurizer->options.number_count; k++) {
+        const skn_knots_t *knots = &featurizer->knots[k];
+        for (uint32_t n = 0; n < knots->count; n++)
+            (void)skn_text_print(file, n ? " %.17g" : "%.17g", knots->at[n]);
+        (void)fputc('\n', file);
+    }
     for (uint32_t k = 0; k < featurizer->terms.count; k++) {
         size_t term_bytes;
         const char *term = skn_featurizer_term(featurizer, k, &term_bytes);
@@ -211,9 +243,15 @@ take_options(const char **at, const char *end, skn_feature_options_t *options)
             options->weight = (skn_feature_weight_t)k;
             break;
         }
+    uint64_t categories, numbers;
     options->idf = take_word(at, end, "idf");
-    return (options->idf || take_word(at, end, "plain")) &&
-           skn_feature_options_good(options);
+    if ((!options->idf && !take_word(at, end, "plain")) ||
+        !take_number(at, end, ' ', &categories) ||
+        !take_number(at, end, ' ', &numbers))
+        return false;
+    options->category_count = categories > 1000 ? 1000 : (uint32_t)categories;
+    options->number_count = numbers > 1000 ? 1000 : (uint32_t)numbers;
+    return skn_feature_options_good(options);
 }
 
 /* Reads the head; *at is behind it then. */
@@ -228,11 +266,58 @@ take_head(const char **at, const char *end, head_t *head)
     if (!take_options(at, end, &head->options) ||
         !take_number(at, end, ' ', &head->rows) ||
         !take_number(at, end, ' ', &head->count) ||
-        head->count > SKN_UNIT_MAX || (size_t)(end - *at) <= FORM_HASH_DIGITS ||
+        head->count > SKN_UNIT_MAX - SKN_ALL_KNOTS_MAX ||
+        (size_t)(end - *at) <= FORM_HASH_DIGITS ||
         (*at)[FORM_HASH_DIGITS] != '\n')
         return false;
     head->hash = *at;
     *at += FORM_HASH_DIGITS + 1;
+    return true;
+}
+
+/* Reads a number as %.17g writes it, and no other way. */
+static bool
+take_real(const char *at, size_t bytes, double *number)
+{
+    char again[REAL_BYTES];
+    return skn_text_number(at, bytes, number) &&
+           (size_t)skn_text_write(again, sizeof(again), "%.17g", *number) ==
+               bytes &&
+           memcmp(again, at, bytes) == 0;
+}
+
+/* Reads the line of a column of numbers. */
+static bool
+take_knots(const char **at, const char *end, skn_knots_t *knots)
+{
+    const char *line_end = memchr(*at, '\n', (size_t)(end - *at));
+    const char *blank = line_end && *at < line_end ? *at : NULL;
+    knots->count = 0;
+    while (blank && knots->count < SKN_COLUMN_KNOTS_MAX) {
+        blank = memchr(*at, ' ', (size_t)(line_end - *at));
+        const char *behind = blank ? blank : line_end;
+        if (!take_real(*at, (size_t)(behind - *at), &knots->at[knots->count++]))
+            return false;
+        *at = behind + (blank != NULL);
+    }
+    if (!line_end || blank || *at != line_end || !skn_knots_good(knots))
+        return false;
+    *at = line_end + 1;
+    return true;
+}
+
+/* The lines of all columns of numbers; false: one is wrong. */
+static bool
+take_all_knots(skn_featurizer_t *featurizer, const char **at, const char *end,
+               size_t *line)
+{
+    for (uint32_t k = 0; k < featurizer->options.number_count; k++) {
+        skn_knots_t knots;
+        ++*line;
+        if (!take_knots(at, end, &knots))
+            return false;
+        skn_featurizer_set_knots(featurizer, k, &knots);
+    }
     return true;
 }
 
@@ -283,8 +368,11 @@ skn_featurizer_read(const char *name, const char *text, size_t bytes,
                        name);
         return NULL;
     }
-    const char *wrong = NULL;
     size_t line = 1;
+    const char *wrong =
+        take_all_knots(featurizer, &at, end, &line)
+            ? NULL
+            : "expected the knots of a column, in ascending order";
     while (!wrong && featurizer->terms.count < head.count && ++line)
         wrong = take_term(featurizer, &at, end);
     if (!wrong && at != end)

@@ -6,23 +6,31 @@
 #define FORMATS_FEATURES_FEATURES_INTERNAL_H
 
 #include "formats/features/features.h"
+#include "formats/features/numbers.h"
 #include "formats/text/strings.h"
 
 /* Longer terms are no features. */
 #define SKN_TERM_BYTES_MAX 255u
+/* The most knots of all columns. */
+#define SKN_ALL_KNOTS_MAX (SKN_FEATURE_COLUMNS_MAX * SKN_COLUMN_KNOTS_MAX)
 
 struct skn_featurizer {
     skn_feature_options_t options;
     uint64_t rows; /* of the training data */
     skn_strings_t terms;
-    uint32_t room;     /* how many there will be */
-    uint64_t *rows_of; /* [room] rows with the feature */
-    double *idf;       /* [room] 1 without options.idf */
+    uint32_t room;       /* how many there will be */
+    uint64_t *rows_of;   /* [room] rows with the feature */
+    double *idf;         /* [room] 1 without options.idf */
+    skn_knots_t *knots;  /* [options.number_count] */
+    uint32_t knot_count; /* of all columns: their features follow the terms */
 };
 
 /* An empty featurizer with room for `count` features. NULL: no memory. */
 skn_featurizer_t *skn_featurizer_make(const skn_feature_options_t *options,
                                       uint64_t rows, uint32_t count);
+/* Adds the knots of column k. */
+void skn_featurizer_set_knots(skn_featurizer_t *featurizer, uint32_t k,
+                              const skn_knots_t *knots);
 /* Adds the next feature. False: no memory. */
 bool skn_featurizer_add(skn_featurizer_t *featurizer, const char *term,
                         size_t bytes, uint64_t rows);

@@ -14,6 +14,8 @@
 
 #define TEXT_COLUMN_DEFAULT "text"
 #define LABEL_COLUMN_DEFAULT "labels"
+/* Bytes of what is not a number. */
+#define SHOWN_BYTES 40u
 
 const char *const skn_records_names[SKN_RECORDS_FORMAT_COUNT] = {
     "auto", "fasttext", "json", "points", "csv", "tsv"
@@ -78,30 +80,51 @@ skn_records_add_labels(skn_records_t *records, skn_span_t column)
 
 /* --- open and close ------------------------------------------------------- */
 
+/* Adds the columns of a list, whose names have commas between them. */
+static skn_status_t
+add_columns(skn_records_t *records, const char *names, skn_error_t *error)
+{
+    while (names && *names) {
+        size_t bytes = strcspn(names, ",");
+        const skn_span_t name = skn_span_trimmed((skn_span_t){ names, bytes });
+        if (records->column_count == SKN_RECORDS_COLUMNS_MAX)
+            return skn_fail(error, SKN_BAD_CONFIG,
+                            "there are more than %u columns to be read",
+                            SKN_RECORDS_COLUMNS_MAX);
+        for (size_t k = 0; k < records->column_count; k++)
+            if (skn_span_equal(records->column[k], name))
+                return skn_fail(error, SKN_BAD_CONFIG,
+                                "column '%.*s' is named twice, in "
+                                "data.text_column, data.category_columns and "
+                                "data.number_columns",
+                                (int)name.bytes, name.at);
+        records->column[records->column_count++] = name;
+        names += bytes + (names[bytes] != '\0');
+    }
+    return SKN_OK;
+}
+
 static skn_status_t
 take_columns(skn_records_t *records, skn_error_t *error)
 {
-    const char *name = records->options.text_columns, *label;
-    if (!name || !*name)
-        name = TEXT_COLUMN_DEFAULT;
-    for (;;) {
-        size_t bytes = strcspn(name, ",");
-        if (records->text_count == SKN_RECORDS_TEXTS_MAX)
-            return skn_fail(error, SKN_BAD_CONFIG,
-                            "there are more than %u columns of text",
-                            SKN_RECORDS_TEXTS_MAX);
-        records->column[records->text_count++] =
-            skn_span_trimmed((skn_span_t){ name, bytes });
-        if (!name[bytes])
-            break;
-        name += bytes + 1;
-    }
-    label = records->options.label_column;
+    const skn_records_options_t *how = &records->options;
+    const char *texts = how->text_columns, *label = how->label_column;
+    if (!texts || !*texts)
+        texts = TEXT_COLUMN_DEFAULT;
+    skn_status_t status = add_columns(records, texts, error);
+    records->text_count = records->column_count;
+    if (status == SKN_OK)
+        status = add_columns(records, how->category_columns, error);
+    records->number_from = records->column_count;
+    if (status == SKN_OK)
+        status = add_columns(records, how->number_columns, error);
+    records->may_lack_text = records->column_count > records->text_count &&
+                             strcmp(texts, TEXT_COLUMN_DEFAULT) == 0;
     if (!label || !*label)
         label = LABEL_COLUMN_DEFAULT;
     records->label_column =
         skn_span_trimmed((skn_span_t){ label, strlen(label) });
-    return SKN_OK;
+    return status;
 }
 
 /* The next line, without a byte order mark before the first. */
@@ -459,12 +482,38 @@ give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
     if (status != SKN_OK)
         return skn_records_no_memory(records, error);
     *kind = SKN_RECORDS_ROW;
-    *record = (skn_records_row_t){ .line = line,
-                                   .file = record->file,
-                                   .label = records->labels.at,
-                                   .text = records->texts.at,
-                                   .label_count = records->labels.count,
-                                   .text_count = records->texts.count };
+    *record =
+        (skn_records_row_t){ .line = line,
+                             .file = record->file,
+                             .label = records->labels.at,
+                             .text = records->texts.at,
+                             .label_count = records->labels.count,
+                             .text_count = records->texts.count,
+                             .has_columns =
+                                 records->column_count > records->text_count &&
+                                 records->reader != &skn_records_fasttext };
+    return SKN_OK;
+}
+
+/* Refuses a row whose columns of numbers have something else. */
+static skn_status_t
+check_numbers(const skn_records_t *records, skn_error_t *error)
+{
+    for (size_t k = records->number_from;
+         k < records->texts.count && records->reader != &skn_records_fasttext;
+         k++) {
+        const skn_span_t text = records->texts.at[k];
+        double number;
+        if (!skn_text_number(text.at, text.bytes, &number))
+            return skn_fail(
+                error, SKN_BAD_DATA,
+                "%s:%" PRIu64 ": column '%.*s' has '%.*s', which "
+                "is not a number",
+                skn_stream_name_shown(records->name), records->line,
+                (int)records->column[k].bytes, records->column[k].at,
+                (int)(text.bytes < SHOWN_BYTES ? text.bytes : SHOWN_BYTES),
+                text.at);
+    }
     return SKN_OK;
 }
 
@@ -502,6 +551,8 @@ skn_records_next(skn_records_t *records, bool wait, skn_records_kind_t *kind,
         }
         records->refusal = (skn_error_t){ 0 };
         status = take_line(records, line, &complete, &records->refusal);
+        if (status == SKN_OK && complete)
+            status = check_numbers(records, &records->refusal);
         if (complete || status != SKN_OK)
             return give(records, status, kind, record, refusal, error);
     }

@@ -34,8 +34,8 @@ typedef enum skn_records_format {
 /* "auto", "fasttext", "json", "points", "csv", "tsv". */
 extern const char *const skn_records_names[SKN_RECORDS_FORMAT_COUNT];
 
-/* The most columns of text that are read together. */
-#define SKN_RECORDS_TEXTS_MAX 16u
+/* The most columns of texts, categories and numbers that are read together. */
+#define SKN_RECORDS_COLUMNS_MAX 256u
 
 /* { 0 } has the defaults. Texts must outlive the reader. */
 typedef struct skn_records_options {
@@ -43,6 +43,9 @@ typedef struct skn_records_options {
     /* Names of the columns of csv, tsv and json with text, separated by commas
      * (NULL: "text"), and of the one with labels (NULL: "labels"). */
     const char *text_columns, *label_column;
+    /* The same for columns of categories and of numbers (NULL or "": none). If
+     * there are any, a file need not have the column "text". */
+    const char *category_columns, *number_columns;
     /* Divides the labels in their column; NULL or "": the whole is one label.
      * An array of json is divided by its elements, and not otherwise. */
     const char *label_separator;
@@ -59,8 +62,9 @@ typedef struct skn_records_row {
     uint32_t file; /* in which file of the source, from 0 */
     const skn_span_t *label, *text;
     size_t label_count, text_count; /* text_count: the columns asked for, in
-                                     * their order; fasttext: what stands
-                                     * between labels */
+                                     * their order: texts, categories, numbers;
+                                     * fasttext: what stands between labels */
+    bool has_columns;               /* also those of categories and numbers */
 } skn_records_row_t;
 
 typedef enum skn_records_kind {

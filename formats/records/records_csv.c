@@ -227,6 +227,24 @@ take_column(const skn_records_t *records, skn_span_t name, const char *key,
     return SKN_OK;
 }
 
+/* Finds all columns but that of labels. */
+static skn_status_t
+take_columns(skn_records_t *records, skn_error_t *error)
+{
+    skn_status_t status = SKN_OK;
+    for (size_t k = 0; status == SKN_OK && k < records->column_count; k++) {
+        const char *key = k < records->text_count    ? "data.text_column"
+                          : k < records->number_from ? "data.category_columns"
+                                                     : "data.number_columns";
+        records->column_at[k] = SIZE_MAX;
+        if (k > 0 || !records->may_lack_text ||
+            find_column(records, records->column[k]) != SIZE_MAX)
+            status = take_column(records, records->column[k], key,
+                                 &records->column_at[k], error);
+    }
+    return status;
+}
+
 static skn_status_t
 begin(skn_records_t *records, skn_span_t line, bool *more, skn_error_t *error)
 {
@@ -239,10 +257,8 @@ begin(skn_records_t *records, skn_span_t line, bool *more, skn_error_t *error)
     *more = status == SKN_OK && !complete;
     if (status != SKN_OK || !complete)
         return status;
-    records->column_count = records->csv.field_count;
-    for (size_t k = 0; status == SKN_OK && k < records->text_count; k++)
-        status = take_column(records, records->column[k], "data.text_column",
-                             &records->text_at[k], error);
+    records->field_count = records->csv.field_count;
+    status = take_columns(records, error);
     if (status != SKN_OK)
         return status;
     if (records->options.labels_optional &&
@@ -282,7 +298,7 @@ refuse_columns(const skn_records_t *records, skn_error_t *error)
                     "%s:%" PRIu64 ": the row%s has %zu columns, the first one "
                     "%zu",
                     skn_stream_name_shown(records->name), records->line, lines,
-                    records->csv.field_count, records->column_count);
+                    records->csv.field_count, records->field_count);
 }
 
 /* Whether the line is empty, or has an empty one of *used bytes before a CR. A
@@ -314,12 +330,15 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
         return row->byte_count > SKN_LINE_BYTES_MAX
                    ? refuse_long(records, complete, error)
                    : SKN_OK;
-    if (row->field_count != records->column_count)
+    if (row->field_count != records->field_count)
         return refuse_columns(records, error);
     bool good = true;
-    for (size_t k = 0; good && k < records->text_count; k++)
-        good =
-            skn_span_list_add(&records->texts, field(row, records->text_at[k]));
+    for (size_t k = 0; good && k < records->column_count; k++) {
+        const size_t at = records->column_at[k];
+        const skn_span_t none = { "", 0 };
+        good = skn_span_list_add(&records->texts,
+                                 at == SIZE_MAX ? none : field(row, at));
+    }
     if (good && records->label_at != SIZE_MAX)
         good = skn_records_add_labels(records, field(row, records->label_at));
     return good ? SKN_OK : skn_records_no_memory(records, error);
@@ -348,7 +367,9 @@ looks(const skn_records_t *records, skn_span_t line)
 {
     char separator = separator_of(line);
     if (records->options.otherwise != SKN_RECORDS_AUTO)
-        return has_name(line, separator, records->column[0]);
+        return has_name(
+            line, separator,
+            records->column[records->may_lack_text ? records->text_count : 0]);
     if (count_outside_quotes(line, separator) == 0 &&
         !skn_span_equal(line, records->column[0]))
         return false;

@@ -44,14 +44,17 @@ struct skn_records {
     bool is_any_format; /* it was recognised */
     skn_records_options_t options;
     const struct skn_records_reader *reader; /* of the format */
-    skn_span_t column[SKN_RECORDS_TEXTS_MAX], label_column;
-    size_t text_count;             /* columns */
+    skn_span_t column[SKN_RECORDS_COLUMNS_MAX], label_column;
+    /* Columns of texts; of these, categories and numbers; and of the former
+     * two. */
+    size_t text_count, column_count, number_from;
+    bool may_lack_text;            /* the first column need not be there */
     skn_span_list_t labels, texts; /* of the row */
     uint64_t line;                 /* where the row began; 0: between rows */
     skn_csv_row_t csv;
-    size_t column_count; /* csv, as its header has */
-    size_t text_at[SKN_RECORDS_TEXTS_MAX], label_at; /* SIZE_MAX: none */
-    json_t *object;                                  /* json: of the row */
+    size_t field_count; /* csv, as its header has */
+    size_t column_at[SKN_RECORDS_COLUMNS_MAX], label_at; /* SIZE_MAX: none */
+    json_t *object;                                      /* json: of the row */
     bool is_rounded; /* json: integers of the row may be; they are reals */
     char *joined;    /* json: the elements of arrays of text */
     size_t joined_room;

@@ -67,6 +67,21 @@ join(skn_records_t *records, size_t *at, const char *text, size_t bytes)
     return true;
 }
 
+/* Writes a number in the fewest digits that are read as it. Returns its
+ * length. */
+static int
+write_real(char *text, double number)
+{
+    int bytes = 0;
+    double again = NAN;
+    for (int digits = 15; digits <= 17 && !(again <= number && again >= number);
+         digits++) {
+        bytes = skn_text_write(text, JSON_NUMBER_BYTES, "%.*g", digits, number);
+        again = skn_text_real(text, NULL);
+    }
+    return bytes;
+}
+
 /* A string or number as text; `number` has JSON_NUMBER_BYTES. False: it is
  * neither, or a number that is known by its first digits only. */
 static bool
@@ -85,8 +100,7 @@ scalar(const skn_records_t *records, const json_t *value, char *number,
         json_is_integer(value)
             ? snprintf(number, JSON_NUMBER_BYTES, "%" JSON_INTEGER_FORMAT,
                        json_integer_value(value))
-            : skn_text_write(number, JSON_NUMBER_BYTES, "%.17g",
-                             json_real_value(value));
+            : write_real(number, json_real_value(value));
     *text = (skn_span_t){ number, (size_t)bytes };
     return true;
 }
@@ -113,13 +127,16 @@ join_value(skn_records_t *records, skn_span_t key, const json_t *value,
                : skn_records_no_memory(records, error);
 }
 
-/* Joins the text of column `column`; *at is the end of what is joined. */
+/* Joins the text of column `column`, which a row must have unless it may lack
+ * it; *at is the end of what is joined. */
 static skn_status_t
-add_text(skn_records_t *records, skn_span_t column, size_t *at,
+add_text(skn_records_t *records, skn_span_t column, bool may_lack, size_t *at,
          skn_error_t *error)
 {
     const json_t *value =
         json_object_getn(records->object, column.at, column.bytes);
+    if (!value && may_lack)
+        return SKN_OK;
     if (!value)
         return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",
                         skn_stream_name_shown(records->name), records->line,
@@ -135,6 +152,25 @@ add_text(skn_records_t *records, skn_span_t column, size_t *at,
             status = join_value(records, column, element, from, at, error);
     }
     return status;
+}
+
+/* Joins the value of a column of categories or numbers. A row may lack it. */
+static skn_status_t
+add_scalar(skn_records_t *records, skn_span_t column, size_t *at,
+           skn_error_t *error)
+{
+    const json_t *value =
+        json_object_getn(records->object, column.at, column.bytes);
+    if (!value)
+        return SKN_OK;
+    if (json_is_boolean(value))
+        return join(records, at, json_is_true(value) ? "true" : "false",
+                    json_is_true(value) ? 4 : 5)
+                   ? SKN_OK
+                   : skn_records_no_memory(records, error);
+    if (json_is_array(value))
+        return refuse(records, column, value, "a string or a number", error);
+    return join_value(records, column, value, *at, at, error);
 }
 
 /* A number becomes text behind the texts, whose memory does not move any
@@ -226,16 +262,20 @@ static skn_status_t
 read_line(skn_records_t *records, skn_span_t line, bool *complete,
           skn_error_t *error)
 {
-    size_t end[SKN_RECORDS_TEXTS_MAX], at = 0;
+    size_t end[SKN_RECORDS_COLUMNS_MAX], at = 0;
     *complete = true;
     skn_status_t status = parse(records, line, error);
-    for (size_t k = 0; status == SKN_OK && k < records->text_count; k++) {
-        status = add_text(records, records->column[k], &at, error);
+    for (size_t k = 0; status == SKN_OK && k < records->column_count; k++) {
+        const skn_span_t column = records->column[k];
+        status =
+            k < records->text_count
+                ? add_text(records, column, records->may_lack_text, &at, error)
+                : add_scalar(records, column, &at, error);
         end[k] = at;
     }
     if (status == SKN_OK && !reserve(records, at))
         status = skn_records_no_memory(records, error);
-    for (size_t k = 0, from = 0; status == SKN_OK && k < records->text_count;
+    for (size_t k = 0, from = 0; status == SKN_OK && k < records->column_count;
          from = end[k++]) {
         const skn_span_t text = { records->joined + from, end[k] - from };
         if (!skn_span_list_add(&records->texts, text))

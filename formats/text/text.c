@@ -9,7 +9,11 @@
 #include "formats/text/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "formats/text/span.h"
 
 locale_t
 skn_text_enter(void)
@@ -87,6 +91,25 @@ skn_text_real(const char *text, char **end)
     double real = strtod(text, end);
     skn_text_leave(before);
     return real;
+}
+
+/* Twice the bytes of 1.2345678901234567e-308, the longest that programs
+ * write. */
+#define NUMBER_TEXT_BYTES 64u
+
+bool
+skn_text_number(const char *text, size_t bytes, double *number)
+{
+    const skn_span_t span = skn_span_trimmed((skn_span_t){ text, bytes });
+    char copy[NUMBER_TEXT_BYTES + 1], *end;
+    *number = NAN;
+    if (span.bytes > NUMBER_TEXT_BYTES)
+        return false;
+    if (span.bytes > 0)
+        memcpy(copy, span.at, span.bytes);
+    copy[span.bytes] = '\0';
+    *number = span.bytes > 0 ? skn_text_real(copy, &end) : NAN;
+    return span.bytes == 0 || end == copy + span.bytes;
 }
 
 bool

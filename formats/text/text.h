@@ -37,6 +37,9 @@ skn_text_is_letter(char byte)
     return lower >= 'a' && lower <= 'z';
 }
 
+/* The number that a text is, with blanks around it; NaN if it has none. False:
+ * it is something else. */
+bool skn_text_number(const char *text, size_t bytes, double *number);
 /* Whether two texts are equal except for the case of ASCII letters. */
 bool skn_text_same_word(const char *one, const char *other);
 /* The length of the UTF-8 character at `at`, which is before `end`; 0 if there

@@ -150,6 +150,26 @@ SKN_API skn_status_t skn_predictor_best_texts(const skn_predictor_t *predictor,
                                               uint32_t *label, float *score,
                                               skn_error_t *error);
 
+/* A field of a row: a column that the model was trained on, by its name, and
+ * what the row has there, both with a NUL behind. NULL or a blank text: it is
+ * not known. */
+typedef struct skn_row_field {
+    const char *column, *text;
+} skn_row_field_t;
+/* As skn_predictor_best_texts, for `count` rows of named fields: row i has
+ * field[offset[i]] to field[offset[i + 1] - 1], in any order, so that `offset`
+ * has count + 1 elements. Columns are those of data.text_column ("text" for a
+ * file of fastText), data.category_columns and data.number_columns of the
+ * model file; those that a row does not have are not known. Besides, SKN_USAGE
+ * for a column that the model does not have or that a row has twice, and
+ * SKN_BAD_DATA for a number that is none: no row is ranked then. Any number of
+ * threads. */
+SKN_API skn_status_t skn_predictor_best_rows(const skn_predictor_t *predictor,
+                                             const skn_row_field_t *field,
+                                             const size_t *offset, size_t count,
+                                             uint32_t k, uint32_t *label,
+                                             float *score, skn_error_t *error);
+
 /* The number of features of `points` that the model does not have, repeated
  * ones counted each time. If there are any, *point and *feature are set to the
  * first; both may be NULL. 0 also for points that skn_predictor_best refuses

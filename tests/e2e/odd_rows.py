@@ -48,13 +48,16 @@ class Row(ctypes.Structure):
                 ("label", ctypes.POINTER(Span)),
                 ("text", ctypes.POINTER(Span)),
                 ("label_count", ctypes.c_size_t),
-                ("text_count", ctypes.c_size_t)]
+                ("text_count", ctypes.c_size_t),
+                ("has_columns", ctypes.c_bool)]
 
 
 class Options(ctypes.Structure):
     """skn_records_options_t"""
     _fields_ = [("format", ctypes.c_int), ("text_columns", ctypes.c_char_p),
                 ("label_column", ctypes.c_char_p),
+                ("category_columns", ctypes.c_char_p),
+                ("number_columns", ctypes.c_char_p),
                 ("label_separator", ctypes.c_char_p),
                 ("labels_optional", ctypes.c_bool),
                 ("otherwise", ctypes.c_int)]

@@ -102,6 +102,74 @@ check_match "eval has the rows that were held back" \
 check_match "and takes a file of another format" 'rows.ft: 1200 points' \
     <("$skein" eval run.csv -o data.test=rows.ft)
 
+# --- columns of categories and numbers ----------------------------------------
+
+# What a row is follows from one number, one category and no text.
+python3 - <<'END'
+import csv, json, random
+random.seed(2)
+rows = []
+for k in range(1500):
+    price, kind = random.choice((random.uniform(0, 1), random.uniform(50, 100),
+                                 None)), random.choice(("red", "blue"))
+    label = ("none" if price is None else "low" if price < 1 else "high") + kind
+    rows.append({"price": price, "kind": kind, "made in": random.choice("xyz"),
+                 "label": label})
+with open("table.csv", "w", newline="") as file:
+    out = csv.DictWriter(file, ["label", "price", "made in", "kind"])
+    out.writeheader()
+    out.writerows(rows)
+with open("table.jsonl", "w") as file:
+    for row in rows:
+        print(json.dumps({name: value for name, value in row.items()
+                          if value is not None}), file=file)
+END
+table=(--labels label --categories 'kind, made in' --numbers price
+    "${same[@]}")
+train_table() { # VERB FILE RUN ARGUMENTS...
+    "$skein" "$1" "$2" "${table[@]}" -o checkpoint.path="$3" "${@:4}" \
+        >"$3.txt" 2>&1
+}
+check "a table trains" train_table train table.csv table
+check_match "every row is right" ' P@1 (1[.]|0[.]9[89])' table.txt
+check "rows of JSON train" train_table train table.jsonl table.json
+check_equal "and give the weights of the CSV" \
+    "$(weights table.json)" "$(weights table)"
+check "two nodes train on a table" \
+    train_table up table.csv table.up --local-nodes 2
+check_equal "to the same weights" "$(weights table.up)" "$(weights table)"
+row='{"price": 70, "kind": "red", "made in": "x", "more": 1}'
+check_match "a row of JSON is answered" '^highred:' <(echo "$row" | ask table)
+check_match "a number may be missing" '^noneblue:' \
+    <(echo '{"kind": "blue"}' | ask table)
+check_equal "each row of the table has one line" \
+    "$(ask table table.csv | wc -l)" 1500
+"$skein" export table table.skein >/dev/null
+ask table table.csv >one.txt
+ask table.skein table.csv >other.txt
+check "an exported file gives the same answers" cmp one.txt other.txt
+check "new writes a model file for a table" \
+    "$skein" new table.csv table.yaml "${table[@]:0:6}"
+check_match "with its columns" '^  number_columns: price' table.yaml
+check_match "of both kinds" '^  category_columns: "kind, made in"' table.yaml
+check "which trains" "$skein" train table.yaml "${same[@]}" \
+    -o checkpoint.path=table.new
+printf 'label,price,kind\na,1,x\nb,12 EUR,x\n' >odd.csv
+check_code 65 "a number that is none is named" "$skein" train odd.csv \
+    --labels label --numbers price
+check_match "with its place" \
+    "odd.csv:3: column 'price' has '12 EUR', which is not a number" .check
+check_code 65 "a column that is not there is named" \
+    "$skein" train odd.csv --labels label --numbers prize
+check_match "with those that are" 'there are label, price, kind' .check
+check_code 65 "a key that no row has is named" "$skein" train table.jsonl \
+    --labels label --numbers prize
+check_match "with the rows that were looked at" \
+    "none of the first 1500 rows has 'prize'" .check
+check_code 65 "so is one that a later file has not" \
+    "$skein" predict table odd.csv
+check_match "with its name" "no column is named 'made in'" .check
+
 # --- probabilities ------------------------------------------------------------
 
 check_match "a run is calibrated on its test" \

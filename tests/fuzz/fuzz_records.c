@@ -41,6 +41,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     const skn_records_options_t options = {
         .format = (skn_records_format_t)(bytes[0] % SKN_RECORDS_FORMAT_COUNT),
         .text_columns = bytes[0] & 32 ? "text, b" : NULL,
+        .category_columns = count % 2 ? "kind" : NULL,
+        .number_columns = count % 3 ? NULL : "price",
         .label_separator = separators[bytes[0] >> 6],
         .labels_optional = bytes[0] & 16,
         .otherwise = bytes[0] & 8 ? SKN_RECORDS_FASTTEXT : SKN_RECORDS_AUTO,

@@ -41,8 +41,16 @@ use(const skn_vocabulary_t *vocabulary, const skn_vocabulary_form_t *form,
     free(again);
     for (uint32_t k = 0; k < vocabulary->names.count; k++)
         (void)skn_strings_at(&vocabulary->names, k, &name_bytes);
-    require(skn_featurizer_apply(vocabulary->featurizer, &text, 1, &row,
-                                 NULL) == SKN_OK);
+    /* Of a column of categories and one of numbers, if there are both. */
+    const skn_span_t spans[] = { text, { "red", 3 }, { "2.5", 3 } };
+    const skn_feature_options_t *options =
+        skn_featurizer_options(vocabulary->featurizer);
+    const bool has_columns =
+        options->category_count == 1 && options->number_count == 1;
+    const skn_feature_fields_t fields = { spans, has_columns ? 3 : 1,
+                                          has_columns };
+    require(skn_featurizer_apply(vocabulary->featurizer, &fields, &row, NULL) ==
+            SKN_OK);
     for (size_t k = 0; k < row.count; k++)
         require(row.feature[k] < skn_featurizer_count(vocabulary->featurizer));
     skn_feature_row_fini(&row);
@@ -67,9 +75,13 @@ read_features(const char *bytes, size_t count, skn_span_t names)
         return;
     for (size_t k = 0; k < count; k++)
         lines += bytes[k] == '\n';
-    int head = snprintf(file, HEAD_BYTES,
-                        "skein-features 1 2 2-4 log idf 9 %u %016" PRIx64 "\n",
-                        lines, (uint64_t)XXH3_64bits(bytes, count));
+    /* The first line begins with a number either way. */
+    const unsigned has_columns = lines > 0 && count % 2;
+    int head =
+        snprintf(file, HEAD_BYTES,
+                 "skein-features 2 2 2-4 log idf %u %u 9 %u %016" PRIx64 "\n",
+                 has_columns, has_columns, lines - has_columns,
+                 (uint64_t)XXH3_64bits(bytes, count));
     memcpy(file + head, bytes, count);
     const skn_vocabulary_form_t form = { .features = file,
                                          .features_bytes = (size_t)head + count,

@@ -232,7 +232,7 @@ skn_decoder_shape_t skn_model_shape(const skn_model_t *model);
 /* Writes how rows of texts become points (formats/dataset/preprocessing.h),
  * every auto decided; "": the features are numbered. SKN_BAD_CONFIG: it
  * is too long; SKN_NO_MEMORY. */
-#define SKN_PREPROCESSING_BYTES 1024u
+#define SKN_PREPROCESSING_BYTES 4096u
 skn_status_t skn_model_preprocessing(
     const skn_model_t *model, char preprocessing[SKN_PREPROCESSING_BYTES],
     skn_error_t *error);

@@ -25,6 +25,8 @@ static const owner_t owners[] = {
     { "data", "held_back", SKN_MODEL_LAYERS },
     { "data", "format", SKN_MODEL_LAYERS },
     { "data", "text_column", SKN_MODEL_LAYERS },
+    { "data", "category_columns", SKN_MODEL_LAYERS },
+    { "data", "number_columns", SKN_MODEL_LAYERS },
     { "data", "label_column", SKN_MODEL_LAYERS },
     { "data", "label_separator", SKN_MODEL_LAYERS },
     { "data", "bad_rows", SKN_MODEL_LAYERS },

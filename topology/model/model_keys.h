@@ -101,6 +101,13 @@
     O(skn_model_data_t, const char *, text_column, "text_column", TEXT,        \
       "text", 0, 0, NULL,                                                      \
       "csv, tsv, json: column of the text, or several, with commas between")   \
+    O(skn_model_data_t, const char *, category_columns, "category_columns",    \
+      TEXT, "", 0, 0, NULL,                                                    \
+      "csv, tsv, json: columns whose values are features, with commas "        \
+      "between; text_column then need not be there")                           \
+    O(skn_model_data_t, const char *, number_columns, "number_columns", TEXT,  \
+      "", 0, 0, NULL,                                                          \
+      "csv, tsv, json: columns of numbers, as category_columns")               \
     O(skn_model_data_t, const char *, label_column, "label_column", TEXT,      \
       "labels", 0, 0, NULL, "csv, tsv, json: column of the labels")            \
     O(skn_model_data_t, const char *, label_separator, "label_separator",      \

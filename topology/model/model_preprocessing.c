@@ -26,6 +26,8 @@ skn_model_preprocessing(const skn_model_t *model,
     const skn_preprocessing_t made = {
         .format = skn_records_names[data->format],
         .texts = data->text_column,
+        .categories = data->category_columns,
+        .numbers = data->number_columns,
         .labels = data->label_column,
         .separator = data->label_separator,
         .bad_rows = data->bad_rows,

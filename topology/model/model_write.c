@@ -167,9 +167,10 @@ static bool
 is_for_texts(const char *key)
 {
     static const char *const keys[] = {
-        "text_column", "label_column", "label_separator",
-        "bad_rows",    "word_groups",  "letter_groups",
-        "term_rows",   "terms_max",    "term_values",
+        "text_column",  "category_columns", "number_columns",
+        "label_column", "label_separator",  "bad_rows",
+        "word_groups",  "letter_groups",    "term_rows",
+        "terms_max",    "term_values",
     };
     size_t k = 0;
     while (k < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[k], key) != 0)

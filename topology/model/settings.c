@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/text/text.h"
 #include "skein/limits.h"
 #include "topology/model/model_rules.h"
 #include "topology/model/model_tables.h"
@@ -33,6 +34,19 @@ is_own(const char *path, const skn_option_t *option, skn_slot_t slot)
            (strcmp(path, "links") == 0 && strcmp(option->name, "coding") != 0);
 }
 
+/* A text may be empty, and have whatever the names of a user's columns have. */
+static void
+write_value(FILE *file, const char *path, const skn_option_t *option,
+            skn_slot_t slot, const char *value)
+{
+    (void)fprintf(file, "%s.%s ", path, option->name);
+    if (slot.kind == SKN_SLOT_TEXT)
+        skn_text_escape(SKN_TEXT_JSON, value, file);
+    else
+        (void)fputs(value, file);
+    (void)fputc('\n', file);
+}
+
 static void
 write_section(FILE *file, const skn_model_t *model, const char *path,
               const skn_section_t *section, const void *base)
@@ -42,9 +56,9 @@ write_section(FILE *file, const skn_model_t *model, const char *path,
         const skn_option_t *option = &section->options[k];
         if (!is_own(path, option, section->slots[k]) &&
             skn_rules_concern(model, section, option->name))
-            (void)fprintf(file, "%s.%s %s\n", path, option->name,
-                          skn_slot_text(option, section->slots[k], base, text,
-                                        sizeof(text)));
+            write_value(file, path, option, section->slots[k],
+                        skn_slot_text(option, section->slots[k], base, text,
+                                      sizeof(text)));
     }
     for (const skn_part_t *part = section->parts; part->name; part++) {
         (void)snprintf(inner, sizeof(inner), "%s.%s", path, part->name);
@@ -150,9 +164,11 @@ next_line(const char **text, setting_line_t *line)
     const char *end = strchr(*text, '\n'), *at = *text;
     if (!end)
         return false;
-    for (; at < end; at++)
-        if (*at < ' ' || *at > '~')
+    for (size_t bytes; at < end; at += bytes) {
+        bytes = skn_text_character_bytes(at, end);
+        if (bytes == 0 || (bytes == 1 && *at < ' '))
             return false;
+    }
     *line = (setting_line_t){ .key = *text };
     line->key_bytes = (int)strcspn(*text, " \n");
     line->value = *text + line->key_bytes + 1;
@@ -191,10 +207,16 @@ find(const char *text, const char **from, const setting_line_t *wanted,
     return find(text, from, wanted, found);
 }
 
+/* Bytes of a value that are shown, in whole characters. */
 static int
-shown(int bytes)
+shown(const setting_line_t *line)
 {
-    return bytes < SHOWN ? bytes : SHOWN;
+    int bytes = line->value_bytes;
+    if (bytes <= SHOWN)
+        return bytes;
+    for (bytes = SHOWN; bytes > 0 && (line->value[bytes] & 0xc0) == 0x80;)
+        bytes--;
+    return bytes;
 }
 
 /* Whether an -o option alone can make the setting equal on both machines. */
@@ -220,16 +242,15 @@ refuse(const setting_line_t *run, const setting_line_t *theirs, size_t others,
     (void)skn_fail(error, SKN_BAD_CONFIG,
                    "node '%.64s' has another config: %.*s is %.*s there, and "
                    "%.*s in the run%s",
-                   name, run->key_bytes, run->key, shown(theirs->value_bytes),
-                   theirs->value, shown(run->value_bytes), run->value, more);
+                   name, run->key_bytes, run->key, shown(theirs), theirs->value,
+                   shown(run), run->value, more);
     if (!is_value(run))
         return skn_fail_hint(error, SKN_BAD_CONFIG,
                              "start it with the coordinator's file");
     return skn_fail_hint(error, SKN_BAD_CONFIG,
                          "start it with the coordinator's file, and the same "
                          "-o: %.*s=%.*s",
-                         run->key_bytes, run->key, shown(run->value_bytes),
-                         run->value);
+                         run->key_bytes, run->key, shown(run), run->value);
 }
 
 skn_status_t

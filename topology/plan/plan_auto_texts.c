@@ -3,8 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_auto.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "formats/dataset/preprocessing.h"
 #include "formats/features/words.h"
 #include "formats/records/records.h"
 #include "formats/source/files.h"
@@ -14,18 +16,23 @@
  * (decision 0038). */
 #define LONG_TEXT_WORDS 16
 
-/* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
- * texts. */
+/* Rows at the start of the file, SKN_FEW_POINTS at most, the words of their
+ * texts, and which columns some row has. */
 typedef struct row_sample {
     uint64_t rows, words;
+    bool has[SKN_RECORDS_COLUMNS_MAX];
 } row_sample_t;
 
 /* Adds a row. False: no memory. */
 static bool
-add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
+add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row,
+        size_t columns)
 {
+    const size_t texts = row->text_count - (row->has_columns ? columns : 0);
     sample->rows++;
-    for (size_t k = 0; k < row->text_count; k++) {
+    for (size_t k = texts; k < row->text_count; k++)
+        sample->has[k - texts] |= skn_span_trimmed(row->text[k]).bytes > 0;
+    for (size_t k = 0; k < texts; k++) {
         skn_words_clear(words);
         if (!skn_words_add(words, row->text[k].at, row->text[k].bytes))
             return false;
@@ -34,10 +41,36 @@ add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row)
     return true;
 }
 
+/* JSON lines may leave out what is not known: a wrong name is in no row. */
+static skn_status_t
+check_columns(const char *path, const skn_records_options_t *how,
+              const row_sample_t *sample, skn_error_t *error)
+{
+    size_t k = 0;
+    for (int list = 0; list < 2; list++) {
+        const char *name = list ? how->number_columns : how->category_columns;
+        for (size_t bytes; *name; name += bytes + (name[bytes] == ','), k++) {
+            bytes = strcspn(name, ",");
+            if (sample->has[k] || how->format != SKN_RECORDS_JSON)
+                continue;
+            (void)skn_fail(error, SKN_BAD_DATA,
+                           "%s: none of the first %" PRIu64 " rows has '%.*s'",
+                           path, sample->rows, (int)bytes, name);
+            return skn_fail_hint(error, SKN_BAD_DATA,
+                                 "is it a key of the rows? It stands in "
+                                 "data.%s_columns",
+                                 list ? "number" : "category");
+        }
+    }
+    return SKN_OK;
+}
+
 static skn_status_t
 look_at_rows(const char *path, const skn_records_options_t *how,
              row_sample_t *sample, skn_error_t *error)
 {
+    const size_t columns = skn_columns_count(how->category_columns) +
+                           skn_columns_count(how->number_columns);
     bool can_be_reread;
     skn_status_t status = skn_files_can_be_reread(path, &can_be_reread, error);
     if (status != SKN_OK || !can_be_reread)
@@ -52,12 +85,12 @@ look_at_rows(const char *path, const skn_records_options_t *how,
         const skn_error_t *refusal;
         status = skn_records_next(records, true, &kind, &row, &refusal, error);
         if (status == SKN_OK && kind == SKN_RECORDS_ROW &&
-            !add_row(sample, &words, &row))
+            !add_row(sample, &words, &row, columns))
             status = skn_fail(error, SKN_NO_MEMORY, "no memory for words");
     }
     skn_words_fini(&words);
     skn_records_close(&records);
-    return status;
+    return status == SKN_OK ? check_columns(path, how, sample, error) : status;
 }
 
 static bool
@@ -124,6 +157,8 @@ skn_plan_auto_texts(skn_model_t *model, skn_reasons_t *reasons,
     skn_records_options_t how = {
         .format = (skn_records_format_t)data->format,
         .text_columns = data->text_column,
+        .category_columns = data->category_columns,
+        .number_columns = data->number_columns,
         .label_column = data->label_column,
     };
     bool can_be_reread;

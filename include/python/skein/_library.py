@@ -61,6 +61,11 @@ class Points(Structure):
                 ("feature", c_void_p), ("value", c_void_p)]
 
 
+class RowField(Structure):
+    """skn_row_field_t"""
+    _fields_ = [("column", c_char_p), ("text", c_char_p)]
+
+
 class PredictorInfo(Structure):
     """skn_predictor_info_t"""
     _fields_ = [("struct_bytes", c_size_t), ("path", c_char_p),
@@ -160,6 +165,10 @@ def _declare(library: ctypes.CDLL) -> None:
         "skn_predictor_best_texts": (c_int, [handle, texts, words, c_size_t,
                                              c_uint32, POINTER(c_uint32),
                                              POINTER(c_float), error]),
+        "skn_predictor_best_rows": (c_int, [handle, POINTER(RowField), words,
+                                            c_size_t, c_uint32,
+                                            POINTER(c_uint32),
+                                            POINTER(c_float), error]),
         "skn_predictor_export": (c_int, [handle, c_char_p,
                                          POINTER(ExportOptions),
                                          POINTER(Exported), error]),

@@ -16,7 +16,7 @@ import numpy
 
 from . import _rows
 from ._library import (NO_LABEL, Error, Exported, ExportOptions, Points,
-                       PredictorInfo, Slot, Status, call, lib)
+                       PredictorInfo, RowField, Slot, Status, call, lib)
 
 # The most labels that can be requested for a row (skein/predictor.h).
 LABELS_MAX = 128
@@ -112,8 +112,9 @@ class Model:
         probability), at most `k`, none below `threshold`. k None: 5, or with a
         threshold all labels that reach it, at most 128.
 
-        rows: a list of str, if the model was trained on texts; a matrix of
-        scipy.sparse or an array [points, features]; or a list of {feature:
+        rows: a list of str, if the model was trained on texts; a list of
+        {column: text or number}, with columns that it was trained on; a matrix
+        of scipy.sparse or an array [points, features]; or a list of {feature:
         value}. Features and words that the model does not have are left out.
         Raises Error for values that are not finite, and TypeError for rows of
         other kinds.
@@ -139,6 +140,12 @@ class Model:
             arguments = ((ctypes.c_char_p * count)(*texts),
                          (ctypes.c_size_t * count)(*map(len, texts)), count)
             function = "skn_predictor_best_texts"
+        elif _rows.kind_of(rows) == "fields":
+            columns, texts, offset = _rows.encoded_fields(rows)
+            count = len(offset) - 1
+            arguments = ((RowField * len(texts))(*zip(columns, texts)),
+                         (ctypes.c_size_t * len(offset))(*offset), count)
+            function = "skn_predictor_best_rows"
         else:
             csr = _rows.csr_of(rows)
             count = len(csr.offset) - 1

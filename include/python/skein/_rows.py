@@ -2,14 +2,17 @@
 training.
 
 Rows are a list of texts, a matrix of scipy.sparse or an array of numbers with
-a row for each point, or a list of {feature: value}.
+a row for each point, a list of {feature: value}, or a list of {column: text or
+number}.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import collections.abc
 import json
+import numbers
 import os
-from typing import Any, Iterable, List, NamedTuple, Sequence
+from typing import (Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple)
 
 import numpy
 
@@ -32,7 +35,8 @@ def is_matrix(rows: Any) -> bool:
 
 
 def kind_of(rows: Any) -> str:
-    """"texts", "matrix" or "dicts". TypeError for everything else."""
+    """"texts", "matrix", "dicts" or "fields", the latter being dicts whose keys
+    are str. TypeError for everything else."""
     if isinstance(rows, (str, bytes)):
         raise TypeError("rows are a list of texts, not one text")
     if is_matrix(rows):
@@ -41,14 +45,17 @@ def kind_of(rows: Any) -> str:
             isinstance(rows, collections.abc.Iterator):
         raise TypeError(f"rows cannot be a {type(rows).__name__}: they are a "
                         "list of texts, a sparse matrix, or a list of "
-                        "{feature: value}")
+                        "{feature: value} or {column: text}")
     for row in rows:
         if isinstance(row, str):
             return "texts"
         if isinstance(row, collections.abc.Mapping):
-            return "dicts"
+            if not row:
+                continue
+            return "fields" if isinstance(next(iter(row)), str) else "dicts"
         raise TypeError(f"a row cannot be a {type(row).__name__}: it is a "
-                        "text, a row of a sparse matrix, or {feature: value}")
+                        "text, a row of a sparse matrix, {feature: value}, or "
+                        "{column: text}")
     return "dicts"  # no row: every model has an answer to it
 
 
@@ -63,6 +70,50 @@ def encoded(text: Any, row: int) -> bytes:
 def encoded_texts(rows: Iterable[str]) -> List[bytes]:
     """The texts as UTF-8, for training and for predictions alike."""
     return [encoded(text, row) for row, text in enumerate(rows)]
+
+
+def field_text(value: Any, row: int, column: str) -> Optional[str]:
+    """The text of a field; None: it is not known. C ends a text at a NUL, and
+    JSON readers refuse one: it separates words as a blank does."""
+    if value is None or value != value:  # NaN
+        return None
+    if isinstance(value, (bool, numpy.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (str, numbers.Integral)):
+        return str(value).replace("\0", " ")
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    raise TypeError(f"row {row}: {column!r} cannot be a "
+                    f"{type(value).__name__}: it is a text or a number")
+
+
+def field_rows(rows: Iterable[Mapping]) -> Iterator[Dict[str, str]]:
+    """The fields of each row that are known, as texts."""
+    for number, row in enumerate(rows):
+        if not isinstance(row, collections.abc.Mapping):
+            raise TypeError(f"row {number} is a {type(row).__name__}, and the "
+                            "rows before it are dicts")
+        texts = {}
+        for column, value in row.items():
+            if not isinstance(column, str):
+                raise TypeError(f"row {number}: column {column!r} is a "
+                                f"{type(column).__name__}, not a str")
+            text = field_text(value, number, column)
+            if text is not None:
+                texts[column] = text
+        yield texts
+
+
+def encoded_fields(rows: Iterable[Mapping]
+                   ) -> Tuple[List[bytes], List[bytes], List[int]]:
+    """The columns and texts of all rows as UTF-8, and where each row begins;
+    behind the last is where it ends."""
+    columns, texts, offset = [], [], [0]
+    for row in field_rows(rows):
+        columns += [column.encode("utf-8", "replace") for column in row]
+        texts += [text.encode("utf-8", "replace") for text in row.values()]
+        offset.append(len(columns))
+    return columns, texts, offset
 
 
 def _checked(csr: Csr) -> Csr:
@@ -136,23 +187,43 @@ def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
     return path
 
 
+def write_fields(folder: str, rows: Iterable[Mapping], labels: Any,
+                 label_column: str) -> str:
+    """Writes rows of named fields as JSON lines; returns the path of the
+    file."""
+    rows, labels = list(field_rows(rows)), label_rows(labels)
+    _check_counts(len(rows), labels)
+    path = os.path.join(folder, "rows.jsonl")
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        for number, (row, names) in enumerate(zip(rows, labels)):
+            if label_column in row:
+                raise ValueError(f"row {number} has a field {label_column!r}, "
+                                 "which is the column of labels: choose "
+                                 "another name for it, or set "
+                                 "data__label_column")
+            line = {**row, label_column: [str(name).replace("\0", " ")
+                                          for name in names]}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return path
+
+
 def write_points(folder: str, rows: Any, labels: Any,
                  label_count: int = 0) -> str:
     """Writes numbered features and labels as an XMC file, whose first line has
     the counts; returns its path."""
     csr = csr_of(rows)
-    numbers = [sorted({int(label) for label in row})
-               for row in label_rows(labels)]
-    _check_counts(len(csr.offset) - 1, numbers)
+    known = [sorted({int(label) for label in row})
+             for row in label_rows(labels)]
+    _check_counts(len(csr.offset) - 1, known)
     if any(row and not 0 <= row[0] <= row[-1] <= NUMBER_MAX
-           for row in numbers):
+           for row in known):
         raise ValueError(f"labels are numbers from 0 to {NUMBER_MAX}")
-    label_count = max(label_count, *(row[-1] + 1 for row in numbers if row), 0)
+    label_count = max(label_count, *(row[-1] + 1 for row in known if row), 0)
     features = max(csr.feature_count, int(csr.feature.max(initial=0)) + 1)
     path = os.path.join(folder, "points.txt")
     with open(path, "w", encoding="ascii") as file:
-        file.write(f"{len(numbers)} {features} {label_count}\n")
-        for row, begin, end in zip(numbers, csr.offset[:-1].tolist(),
+        file.write(f"{len(known)} {features} {label_count}\n")
+        for row, begin, end in zip(known, csr.offset[:-1].tolist(),
                                    csr.offset[1:].tolist()):
             pairs = sorted(zip(csr.feature[begin:end].tolist(),
                                csr.value[begin:end].tolist()))

@@ -38,6 +38,9 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
 
     data: the path of a file in any format that `skein train` reads; or
         (texts, labels), a list of str and a list of lists of names; or
+        (rows, labels), the former a list of {column: text or number}, whose
+        columns data__text_column, data__category_columns and
+        data__number_columns name, and which others are left out of; or
         (matrix, labels), a matrix of scipy.sparse with a row for each point,
         and a list of lists of int or an indicator matrix [points, labels].
         Rows in memory are written into a temporary folder first.
@@ -49,7 +52,8 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
     resume: continue the run that is in `run`.
     keys: keys of the model file (docs/reference/config.md), with two
         underscores for each point: train__epochs=3,
-        data__text_column="title", model__layers__hidden__units=128. Everything
+        data__text_column="title", data__number_columns=["price", "year"],
+        model__layers__hidden__units=128. Everything
         else is decided from the data. None: the default of the key.
 
     Returns when the run is complete. Other threads may use Python meanwhile,
@@ -70,7 +74,8 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
         if isinstance(data, tuple):
             # The folder goes: nobody else finds a cache in it.
             overrides.append("data.cache=none")
-            path = _write(rows, *data)
+            path = _write(rows, *data,
+                          keys.get("data__label_column") or "labels")
         else:
             path = os.path.abspath(os.fspath(data))
         overrides.append(f"data.train={path}")
@@ -84,9 +89,12 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
         shutil.rmtree(rows, ignore_errors=True)
 
 
-def _write(folder: str, rows: Any, labels: Any) -> str:
-    if _rows.kind_of(rows) == "texts":
+def _write(folder: str, rows: Any, labels: Any, label_column: str) -> str:
+    kind = _rows.kind_of(rows)
+    if kind == "texts":
         return _rows.write_texts(folder, rows, labels)
+    if kind == "fields":
+        return _rows.write_fields(folder, rows, labels, label_column)
     return _rows.write_points(folder, rows, labels)
 
 
@@ -99,6 +107,9 @@ def _value_text(key: str, value: Any) -> str:
         return str(int(value))
     if isinstance(value, numbers.Real):
         return repr(float(value))
+    if key.endswith(("_column", "_columns")) and \
+            isinstance(value, (list, tuple)):
+        value = ",".join(value)
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, (str, os.PathLike)):

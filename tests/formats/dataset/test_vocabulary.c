@@ -18,9 +18,10 @@ features_make(size_t *bytes)
                                             .rows_min = 1,
                                             .features_max = 10 };
     const skn_span_t text = { "ball net", 8 };
+    const skn_feature_fields_t fields = { &text, 1, false };
     skn_error_t error = { 0 };
     skn_feature_counts_t *counts = skn_feature_counts_new(&options, 100);
-    cr_assert_eq(skn_feature_counts_add(counts, &text, 1, &error), SKN_OK);
+    cr_assert_eq(skn_feature_counts_add(counts, &fields, &error), SKN_OK);
     skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
     char *form = skn_featurizer_write(featurizer, bytes);
     skn_featurizer_destroy(&featurizer);

@@ -7,7 +7,10 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 #include "formats/features/features_internal.h"
 #include "formats/text/text.h"
@@ -27,7 +30,8 @@ learned(const skn_feature_options_t *options)
     cr_assert_not_null(counts);
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         const skn_span_t text = { rows[k], strlen(rows[k]) };
-        cr_assert_eq(skn_feature_counts_add(counts, &text, 1, &error), SKN_OK);
+        const skn_feature_fields_t fields = { &text, 1, false };
+        cr_assert_eq(skn_feature_counts_add(counts, &fields, &error), SKN_OK);
     }
     skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
     cr_assert_not_null(featurizer, "%s", error.text);
@@ -36,22 +40,30 @@ learned(const skn_feature_options_t *options)
     return featurizer;
 }
 
-/* The row of a text as "term:value term:value". */
+/* The row as "term:value term:value", with the number of the feature for a knot
+ * (the first knot being @0). */
 static const char *
-row_of(const skn_featurizer_t *featurizer, const char *text)
+row_of_fields(const skn_featurizer_t *featurizer,
+              const skn_feature_fields_t *fields)
 {
     static char got[1024];
     size_t at = 0;
     skn_feature_row_t row = { 0 };
-    const skn_span_t span = { text, strlen(text) };
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_featurizer_apply(featurizer, &span, 1, &row, &error),
+    cr_assert_eq(skn_featurizer_apply(featurizer, fields, &row, &error),
                  SKN_OK);
     got[0] = '\0';
     for (size_t k = 0; k < row.count; k++) {
         size_t bytes;
         const char *term =
             skn_featurizer_term(featurizer, row.feature[k], &bytes);
+        char knot[16];
+        if (bytes == 0) {
+            bytes = (size_t)skn_text_write(knot, sizeof(knot), "@%u",
+                                           row.feature[k] -
+                                               featurizer->terms.count);
+            term = knot;
+        }
         cr_assert(k == 0 || row.feature[k] > row.feature[k - 1]);
         at += (size_t)skn_text_write(got + at, sizeof(got) - at, "%s%.*s:%.4g",
                                      k ? " " : "", (int)bytes, term,
@@ -59,6 +71,14 @@ row_of(const skn_featurizer_t *featurizer, const char *text)
     }
     skn_feature_row_fini(&row);
     return got;
+}
+
+static const char *
+row_of(const skn_featurizer_t *featurizer, const char *text)
+{
+    const skn_span_t span = { text, strlen(text) };
+    return row_of_fields(featurizer,
+                         &(skn_feature_fields_t){ &span, 1, false });
 }
 
 static void
@@ -151,8 +171,9 @@ Test(features, long_texts_are_sorted)
                                      7 * k % TERMS);
     for (size_t bytes = 0; bytes <= at; bytes += at / 8) {
         const skn_span_t span = { text, bytes };
+        const skn_feature_fields_t fields = { &span, 1, false };
         skn_feature_row_t row = { 0 };
-        cr_assert_eq(skn_featurizer_apply(featurizer, &span, 1, &row, &error),
+        cr_assert_eq(skn_featurizer_apply(featurizer, &fields, &row, &error),
                      SKN_OK);
         for (size_t k = 1; k < row.count; k++)
             cr_assert_gt(row.feature[k], row.feature[k - 1]);
@@ -161,6 +182,144 @@ Test(features, long_texts_are_sorted)
         skn_feature_row_fini(&row);
     }
     skn_featurizer_destroy(&featurizer);
+}
+
+/* --- columns -------------------------------------------------------------- */
+
+/* A text, two categories and two numbers. */
+enum {
+    COLUMNS = 5
+};
+static const char *const table[][COLUMNS] = {
+    { "the cat", "red", "x", "1", "" },
+    { "the dog", " red ", "y\nz", "2", " " },
+    { "a cat", "blue", "", "3", "" },
+    { "", "", "red", "1e0", "nan" },
+};
+static const skn_feature_options_t columns = { .words_max = 1,
+                                               .rows_min = 1,
+                                               .features_max = 1000,
+                                               .category_count = 2,
+                                               .number_count = 2 };
+
+static skn_feature_fields_t
+fields_of(const char *const row[COLUMNS])
+{
+    static skn_span_t span[COLUMNS];
+    for (size_t k = 0; k < COLUMNS; k++)
+        span[k] = (skn_span_t){ row[k], strlen(row[k]) };
+    return (skn_feature_fields_t){ span, COLUMNS, true };
+}
+
+/* The table's rows, the first `first` of them counted apart and then merged. */
+static skn_featurizer_t *
+learned_of_table(size_t first)
+{
+    skn_error_t error = { 0 };
+    skn_feature_counts_t *counts = skn_feature_counts_new(&columns, 1000);
+    skn_feature_counts_t *part = skn_feature_counts_new(&columns, SIZE_MAX);
+    cr_assert(counts && part);
+    for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+        const skn_feature_fields_t fields = fields_of(table[k]);
+        cr_assert_eq(
+            skn_feature_counts_add(k < first ? part : counts, &fields, &error),
+            SKN_OK);
+        if (k + 1 == first)
+            cr_assert_eq(skn_feature_counts_merge(counts, part, &error),
+                         SKN_OK);
+    }
+    skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
+    cr_assert_not_null(featurizer, "%s", error.text);
+    skn_feature_counts_destroy(&part);
+    skn_feature_counts_destroy(&counts);
+    return featurizer;
+}
+
+static void
+expect_row(const skn_featurizer_t *featurizer, const char *const row[COLUMNS],
+           const char *want)
+{
+    const skn_feature_fields_t fields = fields_of(row);
+    cr_expect_str_eq(row_of_fields(featurizer, &fields), want, "%s",
+                     row_of_fields(featurizer, &fields));
+}
+
+/* Of equal categories in two columns each is a feature of its own. */
+static void
+expect_rows_of_table(const skn_featurizer_t *featurizer)
+{
+    cr_expect_eq(skn_featurizer_count(featurizer), 4 + 5 + 3);
+    expect_row(featurizer, table[0], "=0=red:1 cat:1 the:1 =1=x:1 @0:1");
+    expect_row(featurizer, table[1], "=0=red:1 the:1 =1=y z:1 dog:1 @1:1");
+    expect_row(featurizer, table[3], "=1=red:1 @0:1");
+    expect_row(
+        featurizer,
+        (const char *const[COLUMNS]){ "cat", "green", "blue", "2.25", "8" },
+        "cat:1 @1:0.75 @2:0.25");
+    expect_row(featurizer,
+               (const char *const[COLUMNS]){ "", "", "", "many", "" }, "");
+    cr_expect_str_eq(row_of(featurizer, "a cat"), "cat:1 a:1");
+    cr_expect_float_eq(skn_featurizer_mass(featurizer, 9), 4. / 3, 1e-9);
+}
+
+Test(features, categories_and_numbers)
+{
+    skn_error_t error = { 0 };
+    size_t bytes, again_bytes;
+    skn_featurizer_t *featurizer = learned_of_table(0), *again;
+    expect_rows_of_table(featurizer);
+    char *form = skn_featurizer_write(featurizer, &bytes);
+    again = skn_featurizer_read("f", form, bytes, &error);
+    cr_assert_not_null(again, "%s", error.text);
+    expect_rows_of_table(again);
+    skn_featurizer_destroy(&again);
+    for (size_t first = 1; first <= 4; first++) {
+        again = learned_of_table(first);
+        char *other = skn_featurizer_write(again, &again_bytes);
+        cr_expect_str_eq(other, form, "%zu: %s", first, other);
+        free(other);
+        skn_featurizer_destroy(&again);
+    }
+    free(form);
+    skn_featurizer_destroy(&featurizer);
+}
+
+/* The form with its second line, the knots of a column, replaced. */
+static void
+expect_knots(const char *knots, bool is_good)
+{
+    skn_error_t error = { 0 };
+    char lines[200], form[300];
+    int bytes = skn_text_write(lines, sizeof(lines), "%s\n\n1 =0=red\n", knots);
+    (void)skn_text_write(form, sizeof(form),
+                         "skein-features 2 1 0-0 one plain 1 2 4 1 %016llx\n%s",
+                         (unsigned long long)XXH3_64bits(lines, (size_t)bytes),
+                         lines);
+    skn_featurizer_t *read =
+        skn_featurizer_read("f", form, strlen(form), &error);
+    cr_expect_eq(read != NULL, is_good, "%s: %s", knots, error.text);
+    if (!is_good)
+        cr_expect_str_eq(error.text,
+                         "f:2: expected the knots of a column, in ascending "
+                         "order");
+    skn_featurizer_destroy(&read);
+}
+
+Test(features, knots_of_a_file_are_checked)
+{
+    expect_knots("-1 0.5 1.0000000000000001e+300", true);
+    expect_knots("", true);
+    const char *const wrong[] = { "2 1",   "1 1", "1  2",  " 1",   "1 ",
+                                  "1 nan", "inf", "1 x",   "1\t2", "01",
+                                  "1.0",   "+1",  "1 2.50" };
+    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++)
+        expect_knots(wrong[k], false);
+    char many[100] = "0";
+    for (int k = 1; k <= 32; k++)
+        (void)snprintf(many + strlen(many), 4, " %d", k);
+    expect_knots(many, false);
+    *strrchr(many, ' ') = '\0';
+    expect_knots(many, true);
 }
 
 /* Every byte changed, and every length: refused, with the reason. */

@@ -132,6 +132,57 @@ Test(records, csv_names_a_column_that_is_missing)
     expect("text,labels,text\n", NULL, "f:1: two columns are named 'text'\n");
 }
 
+static const skn_records_options_t table = { .category_columns = "kind,made",
+                                             .number_columns = " price" };
+
+Test(records, columns_of_categories_and_numbers)
+{
+    const char *const csv = "price,made,labels,kind,text\n"
+                            "1e3, in x ,a,k,words\n"
+                            ",,b,,\n"
+                            "12 EUR,m,c,k,t\n"
+                            " -.5 ,m,d,k,t\n";
+    expect(csv, &table,
+           "csv\n"
+           "2<a>words>k> in x >1e3\n"
+           "3<b>>>>\n"
+           "f:4: column 'price' has '12 EUR', which is not a number\n"
+           "5<d>t>k>m> -.5 \n");
+    expect("price,made,labels,kind\n1,m,a,k\n", &table, "csv\n2<a>>k>m>1\n");
+    expect("made,labels,kind,text\n", &table,
+           "f:1: no column is named 'price'\n"
+           "set data.number_columns; there are made, labels, kind, text\n");
+    expect("price,made,labels,text\n", &table,
+           "f:1: no column is named 'kind'\n"
+           "set data.category_columns; there are price, made, labels, text\n");
+    expect("{\"labels\": \"a\", \"price\": 1.5, \"kind\": true}\n"
+           "{\"labels\": \"b\", \"price\": \"x\", \"text\": \"t\"}\n"
+           "{\"labels\": \"c\", \"kind\": [\"k\"]}\n"
+           "{\"labels\": \"d\", \"kind\": 7, \"made\": null}\n",
+           &table,
+           "json\n"
+           "1<a>>true>>1.5\n"
+           "f:2: column 'price' has 'x', which is not a number\n"
+           "f:3: \"kind\" must be a string or a number, found an array\n"
+           "4<d>>7>>\n");
+    /* A row of fastText has none. */
+    expect("__label__a some 12\n", &table, "fasttext\n1<a>some 12\n");
+}
+
+Test(records, a_column_is_read_once)
+{
+    expect("x\n",
+           &(skn_records_options_t){ .text_columns = "a,b",
+                                     .number_columns = "c, b" },
+           "column 'b' is named twice, in data.text_column, "
+           "data.category_columns and data.number_columns\n");
+    char names[2000] = "";
+    for (int k = 0; k < 256; k++)
+        (void)snprintf(names + strlen(names), 8, "x%d,", k);
+    expect("x\n", &(skn_records_options_t){ .number_columns = names },
+           "there are more than 256 columns to be read\n");
+}
+
 Test(records, csv_whose_quotation_mark_is_not_closed)
 {
     expect("labels,text\na,\"b\nc,d\n", NULL,

@@ -57,6 +57,27 @@ Test(settings, a_key_that_differs_is_named_with_both_values)
                      "train.epochs=7");
 }
 
+#define LAYERS "model: { layers: [{ name: hidden }, { name: output }] }\n"
+
+/* A text may be empty, and in any script. */
+Test(settings, texts_are_quoted)
+{
+    static const char own[] = "skein: 1\ndata: { train: t, text_column: T\u00ed"
+                              "tulo, label_separator: \"\" }\n" LAYERS;
+    char *text = settings_of(own);
+    cr_expect(strstr(text, "\ndata.text_column \"T\xc3\xadtulo\"\n"), "%s",
+              text);
+    cr_expect(strstr(text, "\ndata.label_separator \"\"\n"), "%s", text);
+    free(text);
+    cr_expect_eq(compare(own, own).status, SKN_OK);
+    cr_expect_str_eq(compare(own,
+                             "skein: 1\ndata: { train: t, text_column: "
+                             "T\u00edtulo, label_separator: \";\" }\n" LAYERS)
+                         .text,
+                     "node 'b' has another config: data.label_separator is "
+                     "\";\" there, and \"\" in the run");
+}
+
 Test(settings, the_first_of_several_is_named_and_others_are_counted)
 {
     skn_error_t error = compare(
@@ -133,8 +154,8 @@ Test(settings, links_of_a_decoder_count)
 Test(settings, bytes_that_are_no_settings_are_refused)
 {
     static const char *const bad[] = {
-        "?",   "\n",     " \n",           "key\n",   "key \n",       " value\n",
-        "a b", "a b\nc", "a \x1b[31mb\n", "a b\n\n", "a \xc3\xa4\n",
+        "?",   "\n",     " \n",           "key\n",   "key \n",   " value\n",
+        "a b", "a b\nc", "a \x1b[31mb\n", "a b\n\n", "a \xc3\n",
     };
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
         skn_error_t error = { 0 };

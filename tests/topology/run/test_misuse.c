@@ -216,6 +216,10 @@ predict_with_nothing(void)
                                              score, &error)) &&
            skn_predictor_best_texts(NULL, NULL, NULL, 1, 0, NULL, NULL, NULL) ==
                SKN_USAGE &&
+           is_usage(skn_predictor_best_rows(NULL, NULL, NULL, 0, 1, label,
+                                            score, &error)) &&
+           skn_predictor_best_rows(NULL, NULL, NULL, 1, 0, NULL, NULL, NULL) ==
+               SKN_USAGE &&
            !skn_predictor_read(NULL, "-", &error) && is_usage(error.status) &&
            !skn_predictor_read(NULL, NULL, NULL) &&
            is_usage(skn_predictor_export(NULL, "x", NULL, NULL, &error));

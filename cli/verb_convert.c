@@ -101,7 +101,7 @@ static const cli_option_t options[] = {
     { "text", 0, "COLUMNS", "columns of text, separated by commas (text)" },
     { "labels", 0, "COLUMN", "column of labels (labels)" },
     { "separator", 0, "TEXT", "what divides labels in their column" },
-    { "format", 0, "NAME", "format of IN: fasttext, csv, tsv or json" },
+    { "format", 0, "NAME", "format of IN: fasttext, csv, tsv, json or points" },
     { "to", 0, "NAME", "format of OUT, also svmlight, xmc; or its ending" },
     { "strict", 0, NULL, "stop at the first bad row" },
     CLI_COMMON_OPTIONS,
@@ -130,7 +130,8 @@ const cli_verb_t cli_convert = {
         "With svmlight (.svm) or xmc (.xmc, with a header) OUT has numbered\n"
         "features: a word is one, and its value how often the row has it.\n"
         "OUT.labels and OUT.features have the names, the first line that of\n"
-        "number 0. Such rows are read twice, so IN must be a file.\n"
+        "number 0. Such rows are read twice, so IN must be a file. It may\n"
+        "have numbered features, too, which cannot become texts.\n"
         "    skein convert titles.csv titles.jsonl.zst --text title,body\n"
         "    skein convert titles.csv titles.svm --text title",
     .run = convert_run,

@@ -15,12 +15,6 @@
 /* Between labels, where the file that is read does not say. */
 #define SEPARATOR ";"
 
-static bool
-is_rows(skn_records_format_t format)
-{
-    return format != SKN_RECORDS_AUTO && format != SKN_RECORDS_POINTS;
-}
-
 /* What is written: rows in a format of them, or numbered features. */
 typedef struct target {
     const char *name, *ending;
@@ -49,14 +43,13 @@ find_format(const char *name, skn_records_format_t *format, skn_error_t *error)
     if (!name || strcmp(name, "auto") == 0)
         return SKN_OK;
     for (int k = 0; k < SKN_RECORDS_FORMAT_COUNT; k++)
-        if (is_rows((skn_records_format_t)k) &&
-            strcmp(name, skn_records_names[k]) == 0) {
+        if (k != SKN_RECORDS_AUTO && strcmp(name, skn_records_names[k]) == 0) {
             *format = (skn_records_format_t)k;
             return SKN_OK;
         }
     (void)skn_fail(error, SKN_USAGE, "unknown format of rows '%.100s'", name);
     return skn_fail_hint(error, SKN_USAGE,
-                         "there are fasttext, csv, tsv and json");
+                         "there are fasttext, csv, tsv, json and points");
 }
 
 /* The target of a name, or else of a path's ending. */
@@ -113,6 +106,11 @@ find_separator(const char *in, const skn_convert_options_t *options,
     bool again;
     skn_status_t status = can_be_reread(in, &again, error);
     if (status != SKN_OK || !again)
+        return status;
+    status = how->format == SKN_RECORDS_AUTO
+                 ? skn_records_recognise(in, how, &how->format, error)
+                 : SKN_OK;
+    if (status != SKN_OK || how->format == SKN_RECORDS_POINTS)
         return status;
     return skn_records_find_separator(in, how, &how->label_separator, error);
 }
@@ -190,11 +188,9 @@ convert_to_points(const char *in, const char *out, const target_t *target,
                      "%s: is read twice to number words, so it must be a file",
                      skn_stream_name_shown(in)),
             "write it to a file first");
-    skn_records_t *records = skn_records_open(in, how, error);
-    if (!records)
+    if (how->format == SKN_RECORDS_AUTO &&
+        skn_records_recognise(in, how, &how->format, error) != SKN_OK)
         return error->status;
-    how->format = skn_records_format(records);
-    skn_records_close(&records);
     converted->from = skn_records_names[how->format];
     converted->to = target->name;
     return skn_convert_to_points(in, out, how, target->has_header, is_strict,
@@ -209,6 +205,13 @@ convert_to_rows(const char *in, const char *out, const target_t *target,
                 skn_error_t *error)
 {
     skn_records_writer_t writer = { .format = target->format };
+    if (how->format == SKN_RECORDS_POINTS)
+        return skn_fail_hint(
+            error,
+            skn_fail(error, SKN_USAGE,
+                     "%s: has numbered features, which are no texts",
+                     skn_stream_name_shown(in)),
+            "write .svm or .xmc");
     skn_records_t *records = skn_records_open(in, how, error);
     if (!records)
         return error->status;

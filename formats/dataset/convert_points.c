@@ -1,5 +1,6 @@
 /* convert_points.c - writes rows of texts as numbered features, with the names
- * of labels and features in files beside them.
+ * of labels and features in files beside them, and points in another format of
+ * them.
  *
  * A feature is a word, and its value how often the text has it. This file owns
  * no choice of features: a training on the rows makes its own.
@@ -100,31 +101,34 @@ static skn_status_t
 write_all(points_file_t *points, const char *out, skn_error_t *error)
 {
     skn_status_t status = write_file(points, out, write_points, error);
-    if (status == SKN_OK)
+    if (status == SKN_OK && points->vocabulary)
         status = write_beside(points, out, ".labels", write_labels, error);
-    if (status == SKN_OK)
+    if (status == SKN_OK && points->vocabulary)
         status = write_beside(points, out, ".features", write_features, error);
     return status;
 }
 
-/* Learns the words of the rows, and makes points of them. */
+/* Learns the words of the rows, and makes points of them, or reads points. */
 static skn_status_t
 make_points(const char *in, const skn_records_options_t *how, bool is_strict,
             skn_dataset_t **dataset, skn_error_t *error)
 {
+    const double bad_rows = is_strict ? 0 : 1;
+    const bool are_points = how->format == SKN_RECORDS_POINTS;
     const skn_preprocessing_t made = {
         .format = skn_records_names[how->format],
         .texts = how->text_columns ? how->text_columns : "text",
         .labels = how->label_column ? how->label_column : "labels",
         .separator = how->label_separator,
-        .bad_rows = is_strict ? 0 : 1,
+        .bad_rows = bad_rows,
         .words = 1,
         .rows_min = 1,
         .features_max = SKN_CONVERT_FEATURES_MAX,
         .weight = "count",
     };
-    char *text = skn_preprocessing_write(&made);
+    char *text = are_points ? strdup("") : skn_preprocessing_write(&made);
     const skn_dataset_options_t options = { .preprocessing = text,
+                                            .bad_rows = bad_rows,
                                             .normalize = SKN_NORMALIZE_NONE,
                                             .cache = SKN_CACHE_ANONYMOUS };
     skn_status_t status =

@@ -11,7 +11,8 @@
 #define SKN_CONVERT_FEATURES_MAX 1000000u
 
 /* Reads the rows of `in`, a source that can be read twice and whose format is
- * known, and writes `out`, out.labels and out.features. A row that cannot be
+ * known, and writes `out`, and, unless the rows are numbered features already,
+ * out.labels and out.features. A row that cannot be
  * read is left out and counted, or refused. As skn_rows_convert. */
 skn_status_t skn_convert_to_points(const char *in, const char *out,
                                    const skn_records_options_t *how,

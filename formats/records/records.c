@@ -250,9 +250,10 @@ begin(skn_records_t *records, skn_error_t *error)
     if (!records->reader)
         return skn_fail_hint(
             error,
-            skn_fail(error, SKN_BAD_DATA,
-                     "%s:1: has numbered features, and the model is of texts",
-                     skn_stream_name_shown(records->name)),
+            skn_fail(
+                error, SKN_BAD_DATA,
+                "%s:1: has numbered features, and rows of texts are expected",
+                skn_stream_name_shown(records->name)),
             "give a file of texts, as the training file is (data.test=0.1 "
             "holds back a tenth of that)");
     records->has_first = !records->reader->begin;

@@ -25,8 +25,9 @@ extern "C" {
 typedef struct skn_convert_options {
     uint32_t struct_bytes; /* sizeof(skn_convert_options_t) */
     bool strict;           /* a row that cannot be read is a failure */
-    /* "fasttext", "csv", "tsv" or "json"; `to` also "svmlight" and "xmc",
-     * numbered features without and with a header. NULL: the first line of the
+    /* "fasttext", "csv", "tsv", "json" or "points", which are numbered
+     * features; `to`: "svmlight" or "xmc" for these, without and with a header.
+     * NULL: the first line of the
      * file to be read, and the ending of the one to be written, say it: .ft,
      * .txt, .csv, .tsv, .jsonl, .svm or .xmc, also before .gz and .zst, which
      * pack. */
@@ -51,12 +52,13 @@ typedef struct skn_converted {
 } skn_converted_t;
 
 /* Reads the rows of `in` ("-": standard input) and writes them to `out`, which
- * is there when it is whole. A numbered feature is a word, its value how often
- * the row has it; files beside `out`, with .labels and .features behind its
- * name, have the names in the order of the numbers, and bad rows are only
- * counted. SKN_USAGE: a NULL, wrong options, an unknown format, or one of
- * numbered features to be read. SKN_NO_INPUT, SKN_NO_PERMISSION, SKN_BAD_DATA,
- * SKN_CANNOT_CREATE, SKN_STORAGE, SKN_NO_MEMORY. */
+ * is there when it is whole. A numbered feature of a text is a word, its value
+ * how often the row has it; files beside `out`, with .labels and .features
+ * behind its name, have the names in the order of the numbers, and bad rows are
+ * only counted. SKN_USAGE: a NULL, wrong options, an unknown format, or
+ * numbered features that are to become texts. SKN_NO_INPUT,
+ * SKN_NO_PERMISSION, SKN_BAD_DATA, SKN_CANNOT_CREATE, SKN_STORAGE,
+ * SKN_NO_MEMORY. */
 SKN_API skn_status_t skn_rows_convert(const char *in, const char *out,
                                       const skn_convert_options_t *options,
                                       skn_converted_t *converted,

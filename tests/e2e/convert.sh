@@ -93,6 +93,14 @@ check "with a header, packed" convert rows.csv rows.xmc.gz "${columns[@]}"
 check_match "which has the sizes" '^7 [0-9]+ 3$' <(zcat rows.xmc.gz)
 check "Skein trains on it" "$skein" train rows.xmc.gz -o train.epochs=1 \
     --test 0 -o checkpoint.path=run
+check "numbered features become those of the other form" \
+    convert rows.xmc.gz points.svm
+check_match "which are counted" '.points.: 7 rows -> points.svm .svm' out.txt
+check "and back" convert points.svm points.xmc.gz
+check "they are the same" cmp <(zcat rows.xmc.gz) <(zcat points.xmc.gz)
+check_equal "without names, which are not known" "$(ls points.*)" \
+    $'points.svm\npoints.xmc.gz'
+check_code 64 "they are no texts" "$skein" convert points.svm texts.csv
 check_code 64 "a pipe cannot be read twice" bash -c \
     "'$skein' convert - piped.svm --text title --labels tags <rows.csv"
 check "a pipe is read" bash -c \

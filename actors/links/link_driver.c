@@ -155,7 +155,9 @@ take_order(skn_links_t *links, const skn_parcel_t *parcel, skn_error_t *error)
         free(parcel->pointer);
         return SKN_OK;
     case SKN_PARCEL_STOP:
-        return say_to_all(links, SKN_RECORD_STOP, error);
+        /* Where all actors have ended, there is nothing to stop. */
+        return links->finishing ? SKN_OK
+                                : say_to_all(links, SKN_RECORD_STOP, error);
     case SKN_PARCEL_CLOSE:
         if (!links->closing)
             links->leave_ns = links->now_ns + (parcel->number == AT_ONCE ? 0

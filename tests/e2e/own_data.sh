@@ -323,6 +323,13 @@ for run in two three three/n1; do
     check "$run has the same answers" cmp one.txt other.txt
 done
 
+check "without a ranker nodes that come and go are calibrated" timeout 120 \
+    "$skein" up rows.csv --local-nodes 2 --elastic --plain --text title \
+    --labels tags "${same[@]}" -o checkpoint.path=four
+ask run.csv rows.csv >one.txt
+ask four rows.csv >other.txt
+check "and give the probabilities of one process" cmp one.txt other.txt
+
 mkdir left && cp -r three/n[012] left # as if it had been stopped before that
 check "one process finds their network alone" "$skein" train --resume left
 check_match "and says that the ranker is left out" \

@@ -6,6 +6,19 @@
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
 
+/* The weights of a predictor, and its copy of them in the order of its kernels. */
+#define BYTES_A_PARAMETER (2 * sizeof(float))
+
+/* Whether one of several nodes, which has a share of the network to train, has
+ * the memory to ask all of it. */
+static bool
+has_memory(const skn_training_t *training)
+{
+    return !training->options.node ||
+           BYTES_A_PARAMETER * training->whole.run.plan.parameters <=
+               skn_memory_available_bytes();
+}
+
 void
 skn_training_calibrate(skn_training_t *training, const char *path)
 {
@@ -13,6 +26,8 @@ skn_training_calibrate(skn_training_t *training, const char *path)
     skn_error_t error = { 0 };
     skn_calibrated_t calibrated;
     skn_json_text_t event = { 0 };
+    if (!has_memory(training))
+        return;
     skn_training_set_phase(training, SKN_TRAINING_JOINS);
     skn_status_t status = skn_calibrate(path, path, &calibrated, &error);
     /* The parts of other nodes may be on their machines, or be too large to be

@@ -458,8 +458,7 @@ run_topology(following_t *following, skn_network_run_t *network,
 }
 
 /* Whether the training has more to do with the network before it is done: it
- * fits a ranker, or calibrates. Of nodes that stay to the end, the first one
- * calibrates. */
+ * fits a ranker, or calibrates. Of several nodes the first one does. */
 static bool
 holds_done(const skn_training_t *training, const skn_network_run_t *network)
 {
@@ -468,7 +467,7 @@ holds_done(const skn_training_t *training, const skn_network_run_t *network)
     if (training->ranks_last)
         return network == &training->whole;
     return network == &training->whole && network->run.node == 0 &&
-           !how->elastic && !how->predict && !network->run.resume.joined &&
+           !how->predict && !network->run.resume.joined &&
            !skn_model_is_decoder(model) &&
            (model->data.test[0] || model->data.held_back > 0);
 }

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "actors/links/links.h"
+
 #include "tests/support/flow_fixture.h"
 #include "tests/support/held_port.h"
+#include "transport/socket/clock.h"
 
 TestSuite(links, .timeout = 120);
 
@@ -461,6 +463,42 @@ Test(links, a_stop_on_any_node_reaches_all)
             follow_running(k);
     skn_system_destroy(&systems[0]); /* the maker knows no stop */
     skn_system_destroy(&systems[1]);
+}
+
+/* Stops two nodes `wait_us` after the last message has come: their links may be
+ * finishing, where nothing is sent any more. */
+static void
+stop_at_the_end(uint32_t to, uint64_t wait_us)
+{
+    uint64_t end_ns = 0;
+    for (uint32_t k = 0; k < 2; k++) {
+        event_counts[k] = 0;
+        start(k, NULL);
+    }
+    flow_logs[to].count = 0;
+    while (flow_logs[to].count < 20 || skn_monotonic_ns() < end_ns) {
+        if (flow_logs[to].count < 20)
+            end_ns = skn_monotonic_ns() + 1000 * wait_us;
+        for (uint32_t k = 0; k < 2; k++)
+            (void)follow(k);
+    }
+    for (uint32_t k = 0; k < 2; k++)
+        skn_system_stop(systems[k]);
+    follow_all(2);
+    for (uint32_t k = 0; k < 2; k++)
+        cr_expect_eq(end(k), SKN_OK, "%u us: %s", (unsigned)wait_us,
+                     errors[k].text);
+}
+
+Test(links, a_stop_while_links_finish_is_no_failure)
+{
+    uint32_t from = flow_actors(&flow, &maker, 1, 20, 0);
+    uint32_t to = flow_actors(&flow, &sink, 1, 0, 0);
+    flow_pipe(&flow, &token_schema, SKN_PATTERN_ONE, 100, from, 1, to, 1);
+    on_node(to, 1, 1);
+    have_nodes(2);
+    for (uint64_t k = 0; k < 40; k++)
+        stop_at_the_end(to, 100 * k);
 }
 
 /* --- clocks -------------------------------------------------------------- */

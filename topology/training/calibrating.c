@@ -6,7 +6,7 @@
 #include "topology/training/training_events.h"
 #include "topology/training/training_state.h"
 
-/* The weights of a predictor, and its copy of them in the order of its kernels. */
+/* The weights of a predictor, and its copy in the order of its kernels. */
 #define BYTES_A_PARAMETER (2 * sizeof(float))
 
 /* Whether one of several nodes, which has a share of the network to train, has

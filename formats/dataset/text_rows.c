@@ -391,9 +391,45 @@ skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point, bool *more,
 
 typedef struct lesson {
     skn_text_rows_t *rows;
+    bool has[SKN_RECORDS_COLUMNS_MAX]; /* a category or number, in some row */
+    size_t column_count;
     skn_feature_counts_t *counts;
     skn_strings_t names;
 } lesson_t;
+
+/* Notes which columns of categories and numbers the row has. */
+static void
+note_columns(lesson_t *lesson, const skn_records_row_t *row)
+{
+    const size_t columns = row->has_columns ? lesson->column_count : 0;
+    const skn_span_t *text = row->text + row->text_count - columns;
+    for (size_t k = 0; k < columns; k++)
+        lesson->has[k] = lesson->has[k] || skn_span_trimmed(text[k]).bytes > 0;
+}
+
+/* A row of JSON lines may leave out what is not known: a wrong name is in no
+ * row. */
+static skn_status_t
+check_columns(const lesson_t *lesson, skn_error_t *error)
+{
+    const skn_preprocessing_t *how = &lesson->rows->preprocessing;
+    const char *names[] = { how->categories, how->numbers };
+    const char *keys[] = { "data.category_columns", "data.number_columns" };
+    for (size_t list = 0, k = 0; list < 2; list++)
+        for (const char *at = names[list]; at && *at; k++) {
+            size_t bytes = strcspn(at, ",");
+            if (!lesson->has[k])
+                return skn_fail_hint(
+                    error,
+                    skn_fail(error, SKN_BAD_DATA,
+                             "%s: none of the %" PRIu64 " rows has '%.*s'",
+                             skn_stream_name_shown(lesson->rows->path),
+                             lesson->rows->read, (int)bytes, at),
+                    "%s names it", keys[list]);
+            at += bytes + (at[bytes] != '\0');
+        }
+    return SKN_OK;
+}
 
 /* Adds the names and terms of a block, whose terms are counted. */
 static skn_status_t
@@ -401,6 +437,7 @@ learn_block(lesson_t *lesson, skn_text_block_t *block, skn_error_t *error)
 {
     for (size_t k = 0; k < block->row_count; k++) {
         const skn_records_row_t *record = &block->row[k].record;
+        note_columns(lesson, record);
         for (size_t l = 0; l < record->label_count; l++) {
             uint32_t number;
             if (skn_names_find(&lesson->names, record->label[l], true,
@@ -473,6 +510,7 @@ skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
         return error->status;
     const skn_feature_options_t how =
         skn_preprocessing_features(&lesson.rows->preprocessing);
+    lesson.column_count = how.category_count + how.number_count;
     uint64_t room = TERMS_PER_FEATURE * (uint64_t)how.features_max;
     room = room < TERMS_MIN ? TERMS_MIN : room > TERMS_MAX ? TERMS_MAX : room;
     lesson.counts = skn_feature_counts_new(&how, (size_t)room);
@@ -481,6 +519,8 @@ skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
         lesson.counts && *vocabulary
             ? learn_rows(&lesson, error)
             : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
+    if (status == SKN_OK)
+        status = check_columns(&lesson, error);
     if (status == SKN_OK)
         status = finish(&lesson, *vocabulary, features, names, form, error);
     skn_feature_counts_destroy(&lesson.counts);

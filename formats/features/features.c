@@ -110,13 +110,22 @@ add_letters(terms_t *terms, const char *word, size_t bytes)
     return true;
 }
 
+/* Columns behind the texts; 0: there are none, or not those of the options. */
+static size_t
+columns_of(const skn_feature_options_t *options,
+           const skn_feature_fields_t *fields)
+{
+    size_t columns = options->category_count + options->number_count;
+    return fields->has_columns && columns <= fields->count ? columns : 0;
+}
+
 /* What a row has for column k of those behind its texts, without blanks at its
  * ends. */
 static skn_span_t
 column_of(const skn_feature_options_t *options,
           const skn_feature_fields_t *fields, size_t k)
 {
-    size_t columns = options->category_count + options->number_count;
+    size_t columns = columns_of(options, fields);
     return skn_span_trimmed(fields->text[fields->count - columns + k]);
 }
 
@@ -143,9 +152,7 @@ visit_terms(const skn_feature_options_t *options,
             const skn_feature_fields_t *fields, skn_words_t *words,
             visit_t *visit, void *visitor)
 {
-    const size_t columns = fields->has_columns
-                               ? options->category_count + options->number_count
-                               : 0;
+    const size_t columns = columns_of(options, fields);
     const size_t count = fields->count - columns;
     const skn_span_t *text = fields->text;
     terms_t terms;
@@ -180,7 +187,7 @@ number_of(const skn_feature_options_t *options,
           const skn_feature_fields_t *fields, size_t k)
 {
     double number;
-    if (!fields->has_columns)
+    if (columns_of(options, fields) == 0)
         return NAN;
     const skn_span_t text =
         column_of(options, fields, options->category_count + k);
@@ -472,6 +479,7 @@ static bool
 apply_numbers(const skn_featurizer_t *featurizer,
               const skn_feature_fields_t *fields, skn_feature_row_t *row)
 {
+    const double rows = (double)featurizer->rows;
     uint32_t base = featurizer->terms.count, first;
     float share;
     if (!reserve(row, 2 * featurizer->options.number_count))
@@ -481,8 +489,10 @@ apply_numbers(const skn_featurizer_t *featurizer,
         double number = number_of(&featurizer->options, fields, k);
         if (!isnan(number) && knots->count > 0) {
             skn_knots_find(knots, number, &first, &share);
-            add_knot(row, base + first, share);
-            add_knot(row, base + first + 1, 1 - share);
+            const float whole =
+                (float)skn_featurizer_idf(featurizer, rows / knots->count);
+            add_knot(row, base + first, whole * share);
+            add_knot(row, base + first + 1, whole * (1 - share));
         }
         base += knots->count;
     }

@@ -14,8 +14,9 @@
  *
  * The value of a feature is w(n) * idf: n is how often the row has it, w one of
  * skn_feature_weight_t, idf either 1 or ln((1 + rows) / (1 + rows that have
- * it)) + 1, as scikit-learn's TfidfTransformer has it with smooth_idf. Knots
- * have their shares as values.
+ * it)) + 1, as scikit-learn's TfidfTransformer has it with smooth_idf. A knot's
+ * value is its share times idf, as if all knots of its column were in as many
+ * rows.
  *
  * The file form is text: a line
  *

@@ -88,6 +88,14 @@ skn_featurizer_options(const skn_featurizer_t *featurizer)
 }
 
 double
+skn_featurizer_idf(const skn_featurizer_t *featurizer, double rows)
+{
+    return featurizer->options.idf
+               ? log((1 + (double)featurizer->rows) / (1 + rows)) + 1
+               : 1;
+}
+
+double
 skn_featurizer_mass(const skn_featurizer_t *featurizer, uint32_t feature)
 {
     uint32_t knot = feature - featurizer->terms.count;
@@ -95,8 +103,10 @@ skn_featurizer_mass(const skn_featurizer_t *featurizer, uint32_t feature)
         uint32_t column = 0;
         while (knot >= featurizer->knots[column].count)
             knot -= featurizer->knots[column++].count;
-        return (double)featurizer->rows /
-               (double)featurizer->knots[column].count;
+        const double rows =
+            (double)featurizer->rows / (double)featurizer->knots[column].count;
+        const double knot_idf = skn_featurizer_idf(featurizer, rows);
+        return rows * knot_idf * knot_idf;
     }
     double idf = featurizer->idf[feature];
     return (double)featurizer->rows_of[feature] * idf * idf;
@@ -120,10 +130,7 @@ skn_featurizer_add(skn_featurizer_t *featurizer, const char *term, size_t bytes,
     if (feature == SKN_STRINGS_NONE)
         return false;
     featurizer->rows_of[feature] = rows;
-    featurizer->idf[feature] =
-        featurizer->options.idf
-            ? log((1 + (double)featurizer->rows) / (1 + (double)rows)) + 1
-            : 1;
+    featurizer->idf[feature] = skn_featurizer_idf(featurizer, (double)rows);
     return true;
 }
 

@@ -31,6 +31,9 @@ skn_featurizer_t *skn_featurizer_make(const skn_feature_options_t *options,
 /* Adds the knots of column k. */
 void skn_featurizer_set_knots(skn_featurizer_t *featurizer, uint32_t k,
                               const skn_knots_t *knots);
+/* What a feature in `rows` rows, which need not be whole, counts for; 1 without
+ * options.idf. Knots share the rows of their column. */
+double skn_featurizer_idf(const skn_featurizer_t *featurizer, double rows);
 /* Adds the next feature. False: no memory. */
 bool skn_featurizer_add(skn_featurizer_t *featurizer, const char *term,
                         size_t bytes, uint64_t rows);

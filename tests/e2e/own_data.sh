@@ -165,7 +165,10 @@ check_match "with those that are" 'there are label, price, kind' .check
 check_code 65 "a key that no row has is named" "$skein" train table.jsonl \
     --labels label --numbers prize
 check_match "with the rows that were looked at" \
-    "none of the first 1500 rows has 'prize'" .check
+    "none of the 1500 rows has 'prize'" .check
+check_code 65 "rows without labels are named" "$skein" train table.jsonl \
+    --labels tags --numbers price
+check_match "by what they lack" 'table.jsonl:1: has no "tags"' .check
 check_code 65 "so is one that a later file has not" \
     "$skein" predict table odd.csv
 check_match "with its name" "no column is named 'made in'" .check

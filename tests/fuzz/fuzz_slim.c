@@ -59,6 +59,13 @@ use(const skn_predictor_t *predictor)
             ? skn_predictor_best_texts(predictor, &text, NULL, 1, BEST, label,
                                        score, NULL)
             : skn_predictor_best(predictor, &points, BEST, label, score, NULL);
+    if (info->texts) {
+        const skn_row_field_t field[] = { { "kind", "r" }, { "price", "2" } };
+        const size_t offset[] = { 0, 2 };
+        uint32_t other[BEST];
+        (void)skn_predictor_best_rows(predictor, field, offset, 1, BEST, other,
+                                      score, NULL);
+    }
     for (uint32_t k = 0; k < BEST && status == SKN_OK; k++) {
         require(label[k] < info->label_count || label[k] == UINT32_MAX);
         require(skn_predictor_label(predictor, label[k]) != NULL);

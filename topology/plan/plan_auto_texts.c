@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology/plan/plan_auto.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "formats/dataset/preprocessing.h"
@@ -16,11 +15,10 @@
  * (decision 0038). */
 #define LONG_TEXT_WORDS 16
 
-/* Rows at the start of the file, SKN_FEW_POINTS at most, the words of their
- * texts, and which columns some row has. */
+/* Rows at the start of the file, SKN_FEW_POINTS at most, and the words of their
+ * texts. */
 typedef struct row_sample {
     uint64_t rows, words;
-    bool has[SKN_RECORDS_COLUMNS_MAX];
 } row_sample_t;
 
 /* Adds a row. False: no memory. */
@@ -30,8 +28,6 @@ add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row,
 {
     const size_t texts = row->text_count - (row->has_columns ? columns : 0);
     sample->rows++;
-    for (size_t k = texts; k < row->text_count; k++)
-        sample->has[k - texts] |= skn_span_trimmed(row->text[k]).bytes > 0;
     for (size_t k = 0; k < texts; k++) {
         skn_words_clear(words);
         if (!skn_words_add(words, row->text[k].at, row->text[k].bytes))
@@ -39,30 +35,6 @@ add_row(row_sample_t *sample, skn_words_t *words, const skn_records_row_t *row,
         sample->words += words->count;
     }
     return true;
-}
-
-/* JSON lines may leave out what is not known: a wrong name is in no row. */
-static skn_status_t
-check_columns(const char *path, const skn_records_options_t *how,
-              const row_sample_t *sample, skn_error_t *error)
-{
-    size_t k = 0;
-    for (int list = 0; list < 2; list++) {
-        const char *name = list ? how->number_columns : how->category_columns;
-        for (size_t bytes; *name; name += bytes + (name[bytes] == ','), k++) {
-            bytes = strcspn(name, ",");
-            if (sample->has[k] || how->format != SKN_RECORDS_JSON)
-                continue;
-            (void)skn_fail(error, SKN_BAD_DATA,
-                           "%s: none of the first %" PRIu64 " rows has '%.*s'",
-                           path, sample->rows, (int)bytes, name);
-            return skn_fail_hint(error, SKN_BAD_DATA,
-                                 "is it a key of the rows? It stands in "
-                                 "data.%s_columns",
-                                 list ? "number" : "category");
-        }
-    }
-    return SKN_OK;
 }
 
 static skn_status_t
@@ -90,22 +62,26 @@ look_at_rows(const char *path, const skn_records_options_t *how,
     }
     skn_words_fini(&words);
     skn_records_close(&records);
-    return status == SKN_OK ? check_columns(path, how, sample, error) : status;
+    return status;
 }
 
+/* A table without texts has none that are short. */
 static bool
-is_long(const row_sample_t *sample)
+is_short(const row_sample_t *sample)
 {
-    return sample->words >= LONG_TEXT_WORDS * sample->rows;
+    return sample->words > 0 && sample->words < LONG_TEXT_WORDS * sample->rows;
 }
 
 /* "texts have 6.3 words, fewer than 16" */
 static void
 why_words(skn_why_t why, const row_sample_t *sample)
 {
-    skn_why(why, "texts have %.1f words, %s",
-            sample->rows ? (double)sample->words / (double)sample->rows : 0.0,
-            is_long(sample) ? "16 or more" : "fewer than 16");
+    if (sample->words == 0)
+        skn_why(why, "there are no texts");
+    else
+        skn_why(why, "texts have %.1f words, %s",
+                (double)sample->words / (double)sample->rows,
+                is_short(sample) ? "fewer than 16" : "16 or more");
 }
 
 static int64_t
@@ -122,7 +98,17 @@ static int64_t
 auto_letter_groups(const row_sample_t *sample, skn_why_t why)
 {
     why_words(why, sample);
-    return is_long(sample) ? 0 : 3;
+    return is_short(sample) ? 3 : 0;
+}
+
+/* What a short text says, or a category, is in rare terms; in a long text they
+ * are many. */
+static skn_term_value_t
+auto_term_values(const row_sample_t *sample, skn_why_t why)
+{
+    why_words(why, sample);
+    return is_short(sample) || sample->words == 0 ? SKN_TERM_VALUE_ONE_IDF
+                                                  : SKN_TERM_VALUE_ONE;
 }
 
 static void
@@ -141,9 +127,8 @@ resolve_features(skn_model_data_t *data, const row_sample_t *sample,
     (void)skn_plan_decide(reasons, "data.term_rows", &data->term_rows, 2,
                           "what is in one row alone is not met again");
     if (data->term_values == SKN_TERM_VALUE_AUTO) {
-        data->term_values = SKN_TERM_VALUE_ONE;
-        skn_reasons_add(reasons, "data.term_values",
-                        "which words there are says enough");
+        data->term_values = auto_term_values(sample, why);
+        skn_reasons_add(reasons, "data.term_values", why);
     }
 }
 

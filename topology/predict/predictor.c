@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/dataset/preprocessing.h"
 #include "topology/run/model_run.h"
 #include "topology/run/resume.h"
 #include "topology/predict/calibrate.h"
@@ -80,6 +81,23 @@ load_vocabulary(skn_predictor_t *predictor, skn_error_t *error)
                : error->status;
 }
 
+/* Whether the vocabulary was made of columns as the config has them. */
+static bool
+has_same_columns(const skn_predictor_t *predictor)
+{
+    const skn_feature_options_t *made =
+        skn_featurizer_options(predictor->vocabulary->featurizer);
+    skn_preprocessing_t how;
+    json_t *owner;
+    if (skn_preprocessing_read(predictor->preprocessing, &how, &owner, NULL) !=
+        SKN_OK)
+        return false;
+    const skn_feature_options_t wanted = skn_preprocessing_features(&how);
+    json_decref(owner);
+    return made->category_count == wanted.category_count &&
+           made->number_count == wanted.number_count;
+}
+
 skn_status_t
 skn_predictor_check_words(const skn_predictor_t *predictor, const char *path,
                           skn_error_t *error)
@@ -93,7 +111,8 @@ skn_predictor_check_words(const skn_predictor_t *predictor, const char *path,
         skn_featurizer_count(predictor->vocabulary->featurizer) <=
             network->feature_count &&
         predictor->vocabulary->names.count <=
-            network->units[network->layer_count - 1])
+            network->units[network->layer_count - 1] &&
+        has_same_columns(predictor))
         return SKN_OK;
     (void)skn_fail(error, SKN_BAD_DATA,
                    "%.300s: is the vocabulary of another model", path);

@@ -202,6 +202,41 @@ static const skn_feature_options_t columns = { .words_max = 1,
                                                .category_count = 2,
                                                .number_count = 2 };
 
+/* A knot of three counts as a term that is in a third of the rows. */
+static void
+expect_idf_of_knots(const char *text)
+{
+    skn_error_t error = { 0 };
+    skn_feature_options_t options = columns;
+    options.category_count = 0;
+    options.number_count = 1;
+    options.idf = true;
+    skn_feature_counts_t *counts = skn_feature_counts_new(&options, 1000);
+    for (size_t k = 0; k < 3; k++) {
+        const char *const number[] = { "1", "2", "4" };
+        const skn_span_t span[] = { { "a", 1 }, { number[k], 1 } };
+        const skn_feature_fields_t fields = { span, 2, true };
+        cr_assert_eq(skn_feature_counts_add(counts, &fields, &error), SKN_OK);
+    }
+    skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
+    const skn_span_t span[] = { { "", 0 }, { text, strlen(text) } };
+    const skn_feature_fields_t fields = { span, 2, true };
+    char want[64];
+    const double idf = log(4. / 2) + 1;
+    (void)skn_text_write(want, sizeof(want), "@1:%.4g @2:%.4g", idf / 2,
+                         idf / 2);
+    cr_expect_str_eq(row_of_fields(featurizer, &fields), want, "%s",
+                     row_of_fields(featurizer, &fields));
+    cr_expect_float_eq(skn_featurizer_mass(featurizer, 2), idf * idf, 1e-9);
+    skn_featurizer_destroy(&featurizer);
+    skn_feature_counts_destroy(&counts);
+}
+
+Test(features, numbers_have_idf)
+{
+    expect_idf_of_knots("3");
+}
+
 static skn_feature_fields_t
 fields_of(const char *const row[COLUMNS])
 {

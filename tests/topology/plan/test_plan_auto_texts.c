@@ -64,7 +64,8 @@ expect_features(uint32_t rows, uint32_t words, const char *data, int64_t groups,
     cr_expect_eq(model->data.letter_groups, letters, "%u rows of %u", rows,
                  words);
     cr_expect_eq(model->data.term_rows, 2);
-    cr_expect_eq(model->data.term_values, SKN_TERM_VALUE_ONE);
+    cr_expect_eq(model->data.term_values,
+                 words < 16 ? SKN_TERM_VALUE_ONE_IDF : SKN_TERM_VALUE_ONE);
     skn_model_destroy(&model);
 }
 
@@ -76,6 +77,7 @@ Test(plan_auto_texts,
     expect_features(4096, 15, "", 2, 3);
     expect_features(4095, 15, "", 1, 3);
     expect_features(4095, 16, "", 1, 0);
+    expect_features(4095, 0, "", 1, 0);
     expect_features(4096, 16, ", word_groups: 3, letter_groups: 4", 3, 4);
 }
 

@@ -239,7 +239,7 @@ point_count(const skn_network_t *network, uint64_t total)
 
 static skn_status_t
 fit(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
-    skn_calibrated_t *calibrated, skn_error_t *error)
+    const atomic_bool *stop, skn_calibrated_t *calibrated, skn_error_t *error)
 {
     static const skn_calibration_t none;
     skn_calibration_error_t crossed = { 0 };
@@ -257,6 +257,10 @@ fit(const skn_predictor_t *predictor, const skn_dataset_t *dataset,
         uint64_t count = points - first;
         if (count > SKN_NETWORK_POINTS_MAX)
             count = SKN_NETWORK_POINTS_MAX;
+        if (stop && atomic_load(stop)) {
+            status = skn_fail(error, SKN_UNAVAILABLE, "the run was stopped");
+            break;
+        }
         status = ask(predictor, dataset, points, first, (size_t)count, asked,
                      outcome, &outcomes, error);
     }
@@ -298,8 +302,8 @@ keep(const skn_predictor_t *predictor, const char *run,
 }
 
 skn_status_t
-skn_calibrate(const char *path, const char *run, skn_calibrated_t *calibrated,
-              skn_error_t *error)
+skn_calibrate(const char *path, const char *run, const atomic_bool *stop,
+              skn_calibrated_t *calibrated, skn_error_t *error)
 {
     skn_dataset_t *dataset = NULL;
     *calibrated = (skn_calibrated_t){ 0 };
@@ -311,7 +315,7 @@ skn_calibrate(const char *path, const char *run, skn_calibrated_t *calibrated,
     if (skn_data_has_test(&data))
         status = skn_data_open_test(&data, NULL, &dataset, error);
     if (status == SKN_OK && dataset)
-        status = fit(predictor, dataset, calibrated, error);
+        status = fit(predictor, dataset, stop, calibrated, error);
     if (status == SKN_OK && calibrated->calibration.points > 0)
         status = keep(predictor, run, &calibrated->calibration, error);
     skn_dataset_close(&dataset);

@@ -29,10 +29,13 @@ skn_training_calibrate(skn_training_t *training, const char *path)
     if (!has_memory(training))
         return;
     skn_training_set_phase(training, SKN_TRAINING_JOINS);
-    skn_status_t status = skn_calibrate(path, path, &calibrated, &error);
+    skn_status_t status =
+        skn_calibrate(path, path, &training->stop, &calibrated, &error);
     /* The parts of other nodes may be on their machines, or be too large to be
-     * here as well; `skein join` puts them together. */
-    if (training->options.node && status != SKN_OK)
+     * here as well; `skein join` puts them together. A run that is stopped now
+     * is calibrated when it is resumed. */
+    if (status != SKN_OK &&
+        (training->options.node || atomic_load(&training->stop)))
         return;
     if (status != SKN_OK) {
         (void)snprintf(text, sizeof(text),

@@ -543,6 +543,19 @@ leave_ranker(skn_training_t *training, const char *top,
         skn_line_queue_put(&training->task.queue, training->done);
 }
 
+/* The whole model is there; its scores are those of the network alone. */
+static void
+warn_unscored(skn_training_t *training, const skn_error_t *error)
+{
+    char text[SKN_ERROR_TEXT_BYTES];
+    (void)snprintf(text, sizeof(text),
+                   "the model with its ranker is not scored: %.400s",
+                   error->text);
+    skn_training_warn(training, text, "`skein eval` scores it");
+    if (training->done)
+        skn_line_queue_put(&training->task.queue, training->done);
+}
+
 skn_status_t
 skn_ensemble_rank(skn_training_t *training, skn_error_t *error)
 {
@@ -565,13 +578,16 @@ skn_ensemble_rank(skn_training_t *training, skn_error_t *error)
     skn_status_t status = is_joined ? SKN_OK : check_memory(training, error);
     if (status == SKN_OK && !is_joined)
         status = join_paths(&ensemble, paths, &extra, error);
-    if (status == SKN_OK)
+    is_joined = status == SKN_OK;
+    if (is_joined)
         status = score(training, top, error);
     if (status == SKN_OK)
         return SKN_OK;
     if (atomic_load(&training->stop)) {
         training->was_stopped = true;
         skn_training_send_stopped(training, top);
+    } else if (is_joined) {
+        warn_unscored(training, error);
     } else {
         leave_ranker(training, top, error);
     }

@@ -112,7 +112,7 @@ skn_networks_join(const char *into, const char *const *paths, size_t count,
         return status;
     skn_calibrated_t calibrated;
     skn_error_t why = { 0 }; /* the joined model is whole without */
-    if (skn_calibrate(into, into, &calibrated, &why) == SKN_OK) {
+    if (skn_calibrate(into, into, NULL, &calibrated, &why) == SKN_OK) {
         made.calibration_points = calibrated.calibration.points;
         made.calibration_error_before = calibrated.error_before;
         made.calibration_error = calibrated.error;

@@ -72,8 +72,13 @@ calibrate(const trained_fixture_t *fixture)
 {
     skn_calibrated_t found;
     skn_error_t error = { 0 };
-    cr_assert_eq(skn_calibrate(fixture->path, fixture->path, &found, &error),
-                 SKN_OK, "%s", error.text);
+    atomic_bool stop = true;
+    cr_expect_eq(
+        skn_calibrate(fixture->path, fixture->path, &stop, &found, &error),
+        SKN_UNAVAILABLE);
+    cr_assert_eq(
+        skn_calibrate(fixture->path, fixture->path, NULL, &found, &error),
+        SKN_OK, "%s", error.text);
     return found;
 }
 

@@ -182,6 +182,20 @@ class Models(Case):
         with self.assertRaisesRegex(skein.Error, "knows no words"):
             self.points.predict([{"title": "x"}])
 
+    def test_rows_of_c_need_no_list_of_fields_if_none_has_any(self):
+        label, score = (ctypes.c_uint32 * 2)(7, 7), (ctypes.c_float * 2)()
+
+        def ask(*offset):
+            with self.model._predictor() as predictor:
+                _library.call("skn_predictor_best_rows", predictor, None,
+                              (ctypes.c_size_t * 3)(*offset), 2, 1, label,
+                              score)
+        ask(0, 0, 0)
+        want, _ = self.model.predict_arrays([{}, {}], 1)
+        self.assertEqual(list(label), want[:, 0].tolist())
+        with self.assertRaisesRegex(skein.Error, "list of fields is NULL"):
+            ask(0, 0, 1)
+
     def test_answers_to_points_are_those_of_the_command(self):
         rows = self.matrix[:200]
         text = "".join(" " + " ".join(

@@ -7,7 +7,9 @@ Skipped without numpy, scipy and scikit-learn, which .ci/deps installs.
 SPDX-License-Identifier: Apache-2.0
 """
 import ctypes
+import decimal
 import doctest
+import fractions
 import json
 import os
 import pathlib
@@ -181,6 +183,55 @@ class Models(Case):
             skein.train(([{"labels": "x"}], [["a"]]))
         with self.assertRaisesRegex(skein.Error, "knows no words"):
             self.points.predict([{"title": "x"}])
+
+    def test_a_value_has_one_spelling_in_files_and_in_python(self):
+        values = [3.0, -.1, 1e300, 1e-7, 123456789012345680.0, 1 / 3, 5e-324,
+                  7, -2**53, True, False]
+        rows = [{"kind": value} for value in values] * 20
+        path = self.path("kinds.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for row in rows:
+                print(json.dumps({**row, "labels": [repr(row["kind"])]}),
+                      file=file)
+        keys = {"data__category_columns": "kind", "train__epochs": 8,
+                "train__seed": 7, "train__reduction": "fixed"}
+        events = []
+        of_file = skein.train(path, self.path("kinds.file"), events.append,
+                              **keys)
+        of_rows = skein.train((rows, [[repr(row["kind"])] for row in rows]),
+                              self.path("kinds"), events.append, **keys)
+        first, second = (event["weights_sha256"] for event in events
+                         if event["event"] == "done")
+        self.assertEqual(first, second)
+        lines = command("predict", self.path("kinds"), path, "-k", "1")
+        self.check_same(lines, of_rows, rows, 1)
+        for value, answer in zip(values, of_file.predict(rows, 1)):
+            self.assertEqual(answer[0][0], repr(value))
+        for same in (numpy.float64(3), numpy.float32(3), decimal.Decimal(3),
+                     decimal.Decimal("3.00"), fractions.Fraction(3),
+                     numpy.int8(3)):
+            self.assertEqual(of_file.predict([{"kind": same}]),
+                             of_file.predict([{"kind": 3.0}]))
+        with skein.train((["a", "b"] * 50, [[3.0], [numpy.float32(.5)]] * 50),
+                         train__epochs=1) as model:
+            self.assertEqual(model.labels, ["3", "0.5"])
+
+    def test_a_value_may_be_unknown(self):
+        class NAType:  # of pandas
+            def __ne__(self, other):
+                return self
+
+            def __bool__(self):
+                raise TypeError("boolean value of NA is ambiguous")
+        rows = [{"kind": "a", "price": 1}, {"kind": "b", "price": 2}] * 50
+        with skein.train((rows, [["x"], ["y"]] * 50), train__epochs=1,
+                         data__category_columns="kind",
+                         data__number_columns="price") as model:
+            for unknown in (NAType(), None, float("nan"),
+                            numpy.float32("nan"), decimal.Decimal("nan")):
+                self.assertEqual(
+                    model.predict([{"kind": "a", "price": unknown}]),
+                    model.predict([{"kind": "a"}]))
 
     def test_rows_of_c_need_no_list_of_fields_if_none_has_any(self):
         label, score = (ctypes.c_uint32 * 2)(7, 7), (ctypes.c_float * 2)()

@@ -8,6 +8,7 @@ number}.
 SPDX-License-Identifier: Apache-2.0
 """
 import collections.abc
+import decimal
 import json
 import numbers
 import os
@@ -72,17 +73,35 @@ def encoded_texts(rows: Iterable[str]) -> List[bytes]:
     return [encoded(text, row) for row, text in enumerate(rows)]
 
 
+def is_unknown(value: Any) -> bool:
+    """Whether a field has no value: None, NaN, and NA of pandas, whose
+    comparisons have no truth."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or \
+        isinstance(value, (numbers.Real, decimal.Decimal)) and value != value
+
+
+def number_text(value: Any) -> str:
+    """The spelling that a reader of JSON lines gives a number, so that a
+    category is one feature in both (formats/records/records_json.c): a real
+    has the fewest digits, from 15 on, that are read as it."""
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    number = float(value)
+    texts = (f"{number:.{digits}g}" for digits in (15, 16, 17))
+    return next(text for text in texts if float(text) == number)
+
+
 def field_text(value: Any, row: int, column: str) -> Optional[str]:
     """The text of a field; None: it is not known. C ends a text at a NUL, and
     JSON readers refuse one: it separates words as a blank does."""
-    if value is None or value != value:  # NaN
+    if is_unknown(value):
         return None
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (str, numbers.Integral)):
-        return str(value).replace("\0", " ")
-    if isinstance(value, numbers.Real):
-        return repr(float(value))
+    if isinstance(value, str):
+        return value.replace("\0", " ")
+    if isinstance(value, (numbers.Real, decimal.Decimal)):
+        return number_text(value)
     raise TypeError(f"row {row}: {column!r} cannot be a "
                     f"{type(value).__name__}: it is a text or a number")
 
@@ -166,6 +185,13 @@ def label_rows(labels: Any) -> List[List[Any]]:
                                   csr.offset[1:].tolist())]
 
 
+def _label_name(name: Any) -> str:
+    """The name of a label, spelled as a reader of JSON lines does."""
+    is_real = isinstance(name, (numbers.Real, decimal.Decimal)) and \
+        not isinstance(name, bool)
+    return number_text(name) if is_real else str(name).replace("\0", " ")
+
+
 def _check_counts(points: int, labels: Sequence) -> None:
     if points != len(labels):
         raise ValueError(f"{points} rows have {len(labels)} lists of labels")
@@ -182,7 +208,7 @@ def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
         for text, names in zip(texts, labels):
             # JSON readers refuse a NUL, which separates words as a blank does.
             row = {"text": text.decode("utf-8").replace("\0", " "),
-                   "labels": [str(name).replace("\0", " ") for name in names]}
+                   "labels": [_label_name(name) for name in names]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
 
@@ -201,7 +227,7 @@ def write_fields(folder: str, rows: Iterable[Mapping], labels: Any,
                                  "which is the column of labels: choose "
                                  "another name for it, or set "
                                  "data__label_column")
-            line = {**row, label_column: [str(name).replace("\0", " ")
+            line = {**row, label_column: [_label_name(name)
                                           for name in names]}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return path

@@ -180,7 +180,8 @@ class Models(Case):
             with self.assertRaises(TypeError):
                 model.predict([{"title": "x"}, odd])
         with self.assertRaisesRegex(ValueError, "which is the column of lab"):
-            skein.train(([{"labels": "x"}], [["a"]]))
+            skein.train(([{"labels": "x"}], [["a"]]),
+                        data__text_column="labels")
         with self.assertRaisesRegex(skein.Error, "knows no words"):
             self.points.predict([{"title": "x"}])
 
@@ -246,6 +247,22 @@ class Models(Case):
         self.assertEqual(list(label), want[:, 0].tolist())
         with self.assertRaisesRegex(skein.Error, "list of fields is NULL"):
             ask(0, 0, 1)
+
+    def test_fields_that_are_no_columns_are_left_out(self):
+        rows = [{"title": "a ball", "price": 1, "tags": ["x"]},
+                {"title": "an oven", "price": 5, "tags": None}] * 50
+        few = [{"title": row["title"], "price": row["price"]} for row in rows]
+        for more in ({"data__number_columns": "price , year"}, {}):
+            with skein.train((rows + [{"year": 1, "title": ""}], [["a"], ["b"]]
+                              * 50 + [["c"]]), data__text_column=["title"],
+                             train__epochs=1, **more) as model:
+                self.assertEqual(model.predict(rows), model.predict(few))
+                has = "title" + (", price, year" if more else "")
+                for odd in ({"prise": 1}, {"tags": ["x"]}, {"Title": None}):
+                    with self.assertRaisesRegex(
+                            skein.Error, f"row 1 has a field '{[*odd][0]}', "
+                            f"and the model no such column; it has {has}$"):
+                        model.predict([few[0], odd])
 
     def test_answers_to_points_are_those_of_the_command(self):
         rows = self.matrix[:200]
@@ -607,6 +624,17 @@ class Classifier(Case):
         self.assertEqual(all_of_them.predict(["ball"]), [sorted(TOPICS)])
         single = self.make(model__layers__output__loss="one_vs_all")
         self.assertEqual(single.fit(self.texts, self.labels).threshold_, .5)
+
+    def test_rows_with_columns_are_learned(self):
+        rows = [{"x": 1.0, "id": 1}, {"x": 2.0, "id": [2]}] * 50
+        made = skein.SkeinClassifier(epochs=10, data__number_columns=["x"])
+        for y in ([1, 0] * 50, [[1], [0]] * 50,
+                  numpy.array([[0, 1], [1, 0]] * 50)):
+            found = made.fit(rows, y).predict(rows)
+            self.assertEqual(numpy.array(found).tolist(),
+                             numpy.array(y).tolist())
+        grid = GridSearchCV(made, {"train__seed": [1, 2]}, cv=2)
+        self.assertEqual(grid.fit(rows, [1, 0] * 50).best_score_, 1)
 
     def test_more_classes_than_are_ranked_have_the_rest(self):
         rows = scipy.sparse.identity(150, format="csr")

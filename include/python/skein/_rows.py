@@ -12,8 +12,8 @@ import decimal
 import json
 import numbers
 import os
-from typing import (Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple,
-                    Optional, Sequence, Tuple)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping,
+                    NamedTuple, Optional, Sequence, Set, Tuple)
 
 import numpy
 
@@ -106,31 +106,32 @@ def field_text(value: Any, row: int, column: str) -> Optional[str]:
                     f"{type(value).__name__}: it is a text or a number")
 
 
-def field_rows(rows: Iterable[Mapping]) -> Iterator[Dict[str, str]]:
-    """The fields of each row that are known, as texts."""
+def field_rows(rows: Iterable[Mapping], is_column: Callable[[str], bool]
+               ) -> Iterator[Dict[str, Optional[str]]]:
+    """The fields of each row that are columns, as texts; None: not known."""
     for number, row in enumerate(rows):
         if not isinstance(row, collections.abc.Mapping):
             raise TypeError(f"row {number} is a {type(row).__name__}, and the "
                             "rows before it are dicts")
-        texts = {}
-        for column, value in row.items():
+        for column in row:
             if not isinstance(column, str):
                 raise TypeError(f"row {number}: column {column!r} is a "
                                 f"{type(column).__name__}, not a str")
-            text = field_text(value, number, column)
-            if text is not None:
-                texts[column] = text
-        yield texts
+        yield {column: field_text(value, number, column)
+               for column, value in row.items() if is_column(column)}
 
 
-def encoded_fields(rows: Iterable[Mapping]
-                   ) -> Tuple[List[bytes], List[bytes], List[int]]:
+def encoded_fields(rows: Sequence[Mapping], is_column: Callable[[str], bool]
+                   ) -> Tuple[List[bytes], List[Optional[bytes]], List[int]]:
     """The columns and texts of all rows as UTF-8, and where each row begins;
-    behind the last is where it ends."""
+    behind the last is where it ends. A row whose keys are all no columns keeps
+    them, so that libskein refuses it and names the columns."""
     columns, texts, offset = [], [], [0]
-    for row in field_rows(rows):
-        columns += [column.encode("utf-8", "replace") for column in row]
-        texts += [text.encode("utf-8", "replace") for text in row.values()]
+    for row, fields in zip(rows, field_rows(rows, is_column)):
+        for column, text in (fields or dict.fromkeys(row)).items():
+            columns.append(column.encode("utf-8", "replace"))
+            texts.append(None if text is None
+                         else text.encode("utf-8", "replace"))
         offset.append(len(columns))
     return columns, texts, offset
 
@@ -214,10 +215,11 @@ def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
 
 
 def write_fields(folder: str, rows: Iterable[Mapping], labels: Any,
-                 label_column: str) -> str:
-    """Writes rows of named fields as JSON lines; returns the path of the
-    file."""
-    rows, labels = list(field_rows(rows)), label_rows(labels)
+                 columns: Set[str], label_column: str) -> str:
+    """Writes the fields of rows that are `columns` as JSON lines; returns the
+    path of the file."""
+    rows = list(field_rows(rows, columns.__contains__))
+    labels = label_rows(labels)
     _check_counts(len(rows), labels)
     path = os.path.join(folder, "rows.jsonl")
     with open(path, "w", encoding="utf-8", errors="replace") as file:

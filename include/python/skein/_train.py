@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Union
 
 import numpy
 
@@ -38,9 +38,9 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
 
     data: the path of a file in any format that `skein train` reads; or
         (texts, labels), a list of str and a list of lists of names; or
-        (rows, labels), the former a list of {column: text or number}, whose
-        columns data__text_column, data__category_columns and
-        data__number_columns name, and which others are left out of; or
+        (rows, labels), the former a list of {column: text or number}.
+        data__text_column, data__category_columns and data__number_columns
+        name the columns; columns that are not named are left out; or
         (matrix, labels), a matrix of scipy.sparse with a row for each point,
         and a list of lists of int or an indicator matrix [points, labels].
         Rows in memory are written into a temporary folder first.
@@ -74,8 +74,7 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
         if isinstance(data, tuple):
             # The folder goes: nobody else finds a cache in it.
             overrides.append("data.cache=none")
-            path = _write(rows, *data,
-                          keys.get("data__label_column") or "labels")
+            path = _write(rows, *data, keys)
         else:
             path = os.path.abspath(os.fspath(data))
         overrides.append(f"data.train={path}")
@@ -89,13 +88,23 @@ def train(data: Data, run: Optional[Union[str, "os.PathLike[str]"]] = None,
         shutil.rmtree(rows, ignore_errors=True)
 
 
-def _write(folder: str, rows: Any, labels: Any, label_column: str) -> str:
+def _write(folder: str, rows: Any, labels: Any, keys: Dict[str, Any]) -> str:
     kind = _rows.kind_of(rows)
     if kind == "texts":
         return _rows.write_texts(folder, rows, labels)
     if kind == "fields":
-        return _rows.write_fields(folder, rows, labels, label_column)
+        return _rows.write_fields(folder, rows, labels, _columns(keys),
+                                  keys.get("data__label_column") or "labels")
     return _rows.write_points(folder, rows, labels)
+
+
+def _columns(keys: Dict[str, Any]) -> Set[str]:
+    """The columns that the keys name, as libskein reads them."""
+    lists = (keys.get("data__text_column") or "text",
+             keys.get("data__category_columns") or "",
+             keys.get("data__number_columns") or "")
+    return {name.strip() for names in lists for name in
+            (names.split(",") if isinstance(names, str) else names)}
 
 
 def _value_text(key: str, value: Any) -> str:

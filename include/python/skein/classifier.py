@@ -38,7 +38,7 @@ def _target(y: Any) -> _Target:
 
 
 class SkeinClassifier(ClassifierMixin, BaseEstimator):
-    """Trains a network by Skein on texts or sparse features.
+    """Trains a network by Skein on texts, named columns or sparse features.
 
     epochs: passes over the points; None: Skein decides.
     threshold: the probability from which on a label belongs to a point, where
@@ -50,10 +50,11 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
     keys: keys of the model file, as of skein.train: train__seed=7. In a
         Pipeline and a grid they are called STEP__train__seed.
 
-    X is a list or array of texts, a matrix of scipy.sparse, or an array
-    [points, features]. y is a vector of classes, an indicator matrix [points,
-    classes], or a list of lists of labels; scikit-learn's splitters need
-    `cv=KFold()` for lists. `predict` answers in the form of y.
+    X is a list or array of texts, a list of {column: text or number}, a matrix
+    of scipy.sparse, or an array [points, features]. y is a vector of classes,
+    an indicator matrix [points, classes], or a list of lists of labels;
+    scikit-learn's splitters need `cv=KFold()` for lists. `predict` answers in
+    the form of y.
 
     After `fit`: `classes_` [classes], `model_`, a skein.Model, which numbers
     its labels as `classes_` does or has these numbers for names, and
@@ -98,7 +99,7 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
         target = _target(y)
         count = len(target.classes)
         keys = {"train__epochs": self.epochs, **self.keys}
-        texts = _rows.kind_of(X) == "texts"
+        texts = _rows.kind_of(X) in ("texts", "fields")
         if not texts:
             keys["data__label_count"] = count
         self.model_ = train((X, target.rows), progress=self.progress, **keys)

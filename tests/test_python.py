@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import checks
 
@@ -263,6 +264,68 @@ class Models(Case):
                             skein.Error, f"row 1 has a field '{[*odd][0]}', "
                             f"and the model no such column; it has {has}$"):
                         model.predict([few[0], odd])
+
+    def test_rows_may_have_their_labels(self):
+        values = [["a", "b"], "a;b", ("b",), 3.0, None, float("nan"),
+                  numpy.array(["a"])]
+        rows = [{"title": f"w{place} x", "tags": value}
+                for place, value in enumerate(values)] * 20
+        names = [["a", "b"], ["a;b"], ["b"], ["3"], [], [], ["a"]] * 20
+        pairs = [{"title": row["title"]} for row in rows], names
+        events = []
+        keys = {"train__epochs": 1, "train__seed": 7, "text": "title",
+                "labels": "tags", "train__reduction": "fixed"}
+        for data in (rows, iter(rows), pairs):
+            model = skein.train(data, progress=events.append, **keys)
+            self.assertEqual(model.labels, ["a", "b", "a;b", "3"])
+        self.assertEqual(len({event["weights_sha256"] for event in events
+                              if event["event"] == "done"}), 1)
+        model = skein.train(rows, data__label_separator=";", **keys)
+        self.assertEqual(model.labels, ["a", "b", "3"])
+        self.assertEqual(model.predict(rows), model.predict(pairs[0]))
+        with self.assertRaisesRegex(ValueError, "row 0 has no 'labels', which "
+                                    "is the column of labels"):
+            skein.train(rows, text="title")
+
+    def test_several_files_are_one(self):
+        paths = [self.path("part 1.csv"), self.folder / "part,2.csv"]
+        for path in paths:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("Title,Tags,Shop,Price\n" + "".join(
+                    f"ball {k},x{k % 3},s{k % 2},{k}\n"
+                    for k in range(60)))
+        model = skein.train(paths, train__epochs=1, text="Title",
+                            labels="Tags", categories=["Shop"],
+                            numbers="Price", test=.25)
+        for line in ("text_column: Title", "label_column: Tags",
+                     "category_columns: Shop", "number_columns: Price"):
+            self.assertIn(line, model.info.config)
+        self.assertIn("part 1.csv", model.info.config)
+        self.assertTrue(model.info.calibrated)
+        model.predict([{"Title": "ball", "Shop": "s1", "Price": 3}])
+        with skein.train(paths[:1], test=[paths[1]], text="Title",
+                         labels="Tags", train__epochs=1) as model:
+            self.assertTrue(model.info.calibrated)
+        with self.assertRaisesRegex(TypeError, "data__text_column is given "
+                                    "twice"):
+            skein.train(paths, text="Title", data__text_column="Title")
+
+    def test_a_warning_is_one_of_python(self):
+        path = self.path("bad.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for k in range(300):
+                print('{"text": "ball", "labels": ["x"]}' if k != 7 else "{",
+                      file=file)
+        for progress in (None, False, True):
+            with self.assertWarnsRegex(skein.SkeinWarning, "bad.jsonl:8"
+                                       ) as caught:
+                skein.train(path, train__epochs=1, progress=progress)
+            self.assertEqual(caught.filename, __file__)
+        events = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skein.train(path, None, events.append, train__epochs=1)
+        self.assertIn("warning", [event["event"] for event in events])
 
     def test_answers_to_points_are_those_of_the_command(self):
         rows = self.matrix[:200]
@@ -513,12 +576,18 @@ class Failures(Case):
                 (7, [], "cannot be a int"), ([7], [["a"]], "a row cannot be"),
                 (iter(["a"]), [["a"]], "list_iterator"),
                 (["a", 7], [["a"], ["b"]], "row 1 is a int"),
-                (["a"], ["name"], "row 0: a list is expected"),
+                (["a"], ["name"], "row 0: a list is expected.*for c in cl"),
                 (["a"], [], "1 rows have 0 lists"), ([], [], "no rows"),
                 (self.matrix[:1], [[-1]], "numbers from 0"),
                 (numpy.zeros((1, 1, 1)), [["a"]], "a row cannot be")):
             with self.assertRaisesRegex((TypeError, ValueError), pattern):
                 skein.train((rows, labels))
+        for data in (("a", "b"), [["a"], [["b"]]], (["a"], [["b"]], 1), 7,
+                     numpy.zeros((2, 2)), {"text": "a"}, [7]):
+            with self.assertRaises(TypeError):
+                skein.train(data)
+        with self.assertRaisesRegex(ValueError, "no rows"):
+            skein.train([])
 
     def test_wrong_questions_are_refused(self):
         with skein.train((self.matrix, [[0]] * 600),

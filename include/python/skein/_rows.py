@@ -13,7 +13,7 @@ import json
 import numbers
 import os
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping,
-                    NamedTuple, Optional, Sequence, Set, Tuple)
+                    NamedTuple, Optional, Sequence, Set, Tuple, Union)
 
 import numpy
 
@@ -178,7 +178,8 @@ def label_rows(labels: Any) -> List[List[Any]]:
             if isinstance(names, str) or \
                     not isinstance(names, collections.abc.Iterable):
                 raise TypeError(f"labels of row {row}: a list is expected, "
-                                f"found {names!r}")
+                                f"found {names!r}; if each row has one label, "
+                                "give [[c] for c in classes]")
         return [list(names) for names in labels]
     csr = csr_of(labels)
     return [csr.feature[begin:end][csr.value[begin:end] != 0].tolist()
@@ -214,23 +215,46 @@ def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
     return path
 
 
-def write_fields(folder: str, rows: Iterable[Mapping], labels: Any,
-                 columns: Set[str], label_column: str) -> str:
-    """Writes the fields of rows that are `columns` as JSON lines; returns the
-    path of the file."""
-    rows = list(field_rows(rows, columns.__contains__))
-    labels = label_rows(labels)
-    _check_counts(len(rows), labels)
+def labels_in(rows: Iterable[Mapping], column: str, splits: bool
+              ) -> List[Union[str, List[Any]]]:
+    """The labels that rows have in a column: a list; or a text or number,
+    which is one label. A text stays one if the reader `splits` it."""
+    found: List[Union[str, List[Any]]] = []
+    for number, row in enumerate(rows):
+        if column not in row:
+            raise ValueError(f"row {number} has no {column!r}, which is the "
+                             "column of labels: name the column by `labels`, "
+                             "or train on a tuple of rows and labels")
+        value = row[column]
+        if is_unknown(value):
+            found.append([])
+        elif isinstance(value, str):
+            found.append(value.replace("\0", " ") if splits else [value])
+        elif isinstance(value, collections.abc.Iterable):
+            found.append(list(value))
+        else:
+            found.append([value])
+    return found
+
+
+def write_fields(folder: str, rows: Sequence[Mapping], labels: Any,
+                 columns: Set[str], label_column: str, splits: bool) -> str:
+    """Writes the fields of rows that are `columns` as JSON lines, and the
+    labels, which are in the rows if they are None; returns the path of the
+    file."""
+    fields = list(field_rows(rows, columns.__contains__))
+    labels = labels_in(rows, label_column, splits) if labels is None \
+        else label_rows(labels)
+    _check_counts(len(fields), labels)
     path = os.path.join(folder, "rows.jsonl")
     with open(path, "w", encoding="utf-8", errors="replace") as file:
-        for number, (row, names) in enumerate(zip(rows, labels)):
+        for number, (row, names) in enumerate(zip(fields, labels)):
             if label_column in row:
                 raise ValueError(f"row {number} has a field {label_column!r}, "
                                  "which is the column of labels: choose "
-                                 "another name for it, or set "
-                                 "data__label_column")
-            line = {**row, label_column: [_label_name(name)
-                                          for name in names]}
+                                 "another name for it, or set `labels`")
+            line = {**row, label_column: names if isinstance(names, str)
+                    else [_label_name(name) for name in names]}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return path
 

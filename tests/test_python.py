@@ -316,7 +316,7 @@ class Models(Case):
             for k in range(300):
                 print('{"text": "ball", "labels": ["x"]}' if k != 7 else "{",
                       file=file)
-        for progress in (None, False, True):
+        for progress in (None, False):
             with self.assertWarnsRegex(skein.SkeinWarning, "bad.jsonl:8"
                                        ) as caught:
                 skein.train(path, train__epochs=1, progress=progress)
@@ -705,6 +705,18 @@ class Classifier(Case):
         grid = GridSearchCV(made, {"train__seed": [1, 2]}, cv=2)
         self.assertEqual(grid.fit(rows, [1, 0] * 50).best_score_, 1)
 
+    def test_a_matrix_has_the_columns_of_fit(self):
+        found = self.make(test=.1).fit(self.matrix, self.classes)
+        self.assertEqual(found.n_features_in_, self.matrix.shape[1])
+        self.assertTrue(found.model_.info.calibrated)
+        for ask in found.predict, found.predict_proba:
+            for rows in self.matrix[:, 1:], self.matrix[:, 1:].toarray():
+                with self.assertRaisesRegex(ValueError, r"X has \d+ features, "
+                                            "but SkeinClassifier is expecting"):
+                    ask(rows)
+        found.fit(self.texts, self.classes)
+        self.assertFalse(hasattr(found, "n_features_in_"))
+
     def test_more_classes_than_are_ranked_have_the_rest(self):
         rows = scipy.sparse.identity(150, format="csr")
         found = skein.SkeinClassifier(epochs=1).fit(rows, range(150))
@@ -720,8 +732,14 @@ class Classifier(Case):
         found.set_params(epochs=2, train__window=1)
         self.assertEqual(repr(found), "SkeinClassifier(epochs=2, train__seed=3"
                                       ", train__window=1)")
-        with self.assertRaisesRegex(ValueError, "no parameter 'epoch'"):
+        with self.assertRaisesRegex(ValueError, "no parameter 'epoch'; did you"
+                                    " mean 'epochs'"):
             found.set_params(epoch=1)
+        with self.assertRaisesRegex(ValueError, "did you mean 'epochs'"):
+            skein.SkeinClassifier(epoch=3).fit(self.texts, self.classes)
+        with self.assertRaisesRegex(ValueError, "'rate'; keys of the model"):
+            skein.SkeinClassifier(rate=3).fit(self.texts, self.classes)
+        self.assertEqual(found.set_params(test=.1).keys["test"], .1)
         with self.assertRaisesRegex(ValueError, "not fitted yet"):
             found.predict(self.texts)
 

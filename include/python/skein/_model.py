@@ -98,8 +98,9 @@ class Model:
 
     @property
     def labels(self) -> List[Union[str, int]]:
-        """What `predict` calls label 0, 1, ...: names, or numbers where there
-        are none. A new list."""
+        """What `predict` calls label 0, 1, ...: names, which are str whatever
+        the labels of rows were, or numbers where there are none. A new
+        list."""
         with self._predictor() as predictor:
             return [_name(predictor, number)
                     for number in range(self.info.label_count)]

@@ -7,7 +7,9 @@ Skipped without numpy, scipy and scikit-learn, which .ci/deps installs.
 SPDX-License-Identifier: Apache-2.0
 """
 import ctypes
+import decimal
 import doctest
+import fractions
 import json
 import os
 import pathlib
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import checks
 
@@ -178,9 +181,151 @@ class Models(Case):
             with self.assertRaises(TypeError):
                 model.predict([{"title": "x"}, odd])
         with self.assertRaisesRegex(ValueError, "which is the column of lab"):
-            skein.train(([{"labels": "x"}], [["a"]]))
+            skein.train(([{"labels": "x"}], [["a"]]),
+                        data__text_column="labels")
         with self.assertRaisesRegex(skein.Error, "knows no words"):
             self.points.predict([{"title": "x"}])
+
+    def test_a_value_has_one_spelling_in_files_and_in_python(self):
+        values = [3.0, -.1, 1e300, 1e-7, 123456789012345680.0, 1 / 3, 5e-324,
+                  7, -2**53, True, False]
+        rows = [{"kind": value} for value in values] * 20
+        path = self.path("kinds.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for row in rows:
+                print(json.dumps({**row, "labels": [repr(row["kind"])]}),
+                      file=file)
+        keys = {"data__category_columns": "kind", "train__epochs": 8,
+                "train__seed": 7, "train__reduction": "fixed"}
+        events = []
+        of_file = skein.train(path, self.path("kinds.file"), events.append,
+                              **keys)
+        of_rows = skein.train((rows, [[repr(row["kind"])] for row in rows]),
+                              self.path("kinds"), events.append, **keys)
+        first, second = (event["weights_sha256"] for event in events
+                         if event["event"] == "done")
+        self.assertEqual(first, second)
+        lines = command("predict", self.path("kinds"), path, "-k", "1")
+        self.check_same(lines, of_rows, rows, 1)
+        for value, answer in zip(values, of_file.predict(rows, 1)):
+            self.assertEqual(answer[0][0], repr(value))
+        for same in (numpy.float64(3), numpy.float32(3), decimal.Decimal(3),
+                     decimal.Decimal("3.00"), fractions.Fraction(3),
+                     numpy.int8(3)):
+            self.assertEqual(of_file.predict([{"kind": same}]),
+                             of_file.predict([{"kind": 3.0}]))
+        with skein.train((["a", "b"] * 50, [[3.0], [numpy.float32(.5)]] * 50),
+                         train__epochs=1) as model:
+            self.assertEqual(model.labels, ["3", "0.5"])
+
+    def test_a_value_may_be_unknown(self):
+        class NAType:  # of pandas
+            def __ne__(self, other):
+                return self
+
+            def __bool__(self):
+                raise TypeError("boolean value of NA is ambiguous")
+        rows = [{"kind": "a", "price": 1}, {"kind": "b", "price": 2}] * 50
+        with skein.train((rows, [["x"], ["y"]] * 50), train__epochs=1,
+                         data__category_columns="kind",
+                         data__number_columns="price") as model:
+            for unknown in (NAType(), None, float("nan"),
+                            numpy.float32("nan"), decimal.Decimal("nan")):
+                self.assertEqual(
+                    model.predict([{"kind": "a", "price": unknown}]),
+                    model.predict([{"kind": "a"}]))
+
+    def test_rows_of_c_need_no_list_of_fields_if_none_has_any(self):
+        label, score = (ctypes.c_uint32 * 2)(7, 7), (ctypes.c_float * 2)()
+
+        def ask(*offset):
+            with self.model._predictor() as predictor:
+                _library.call("skn_predictor_best_rows", predictor, None,
+                              (ctypes.c_size_t * 3)(*offset), 2, 1, label,
+                              score)
+        ask(0, 0, 0)
+        want, _ = self.model.predict_arrays([{}, {}], 1)
+        self.assertEqual(list(label), want[:, 0].tolist())
+        with self.assertRaisesRegex(skein.Error, "list of fields is NULL"):
+            ask(0, 0, 1)
+
+    def test_fields_that_are_no_columns_are_left_out(self):
+        rows = [{"title": "a ball", "price": 1, "tags": ["x"]},
+                {"title": "an oven", "price": 5, "tags": None}] * 50
+        few = [{"title": row["title"], "price": row["price"]} for row in rows]
+        for more in ({"data__number_columns": "price , year"}, {}):
+            with skein.train((rows + [{"year": 1, "title": ""}], [["a"], ["b"]]
+                              * 50 + [["c"]]), data__text_column=["title"],
+                             train__epochs=1, **more) as model:
+                self.assertEqual(model.predict(rows), model.predict(few))
+                has = "title" + (", price, year" if more else "")
+                for odd in ({"prise": 1}, {"tags": ["x"]}, {"Title": None}):
+                    with self.assertRaisesRegex(
+                            skein.Error, f"row 1 has a field '{[*odd][0]}', "
+                            f"and the model no such column; it has {has}$"):
+                        model.predict([few[0], odd])
+
+    def test_rows_may_have_their_labels(self):
+        values = [["a", "b"], "a;b", ("b",), 3.0, None, float("nan"),
+                  numpy.array(["a"])]
+        rows = [{"title": f"w{place} x", "tags": value}
+                for place, value in enumerate(values)] * 20
+        names = [["a", "b"], ["a;b"], ["b"], ["3"], [], [], ["a"]] * 20
+        pairs = [{"title": row["title"]} for row in rows], names
+        events = []
+        keys = {"train__epochs": 1, "train__seed": 7, "text": "title",
+                "labels": "tags", "train__reduction": "fixed"}
+        for data in (rows, iter(rows), pairs):
+            model = skein.train(data, progress=events.append, **keys)
+            self.assertEqual(model.labels, ["a", "b", "a;b", "3"])
+        self.assertEqual(len({event["weights_sha256"] for event in events
+                              if event["event"] == "done"}), 1)
+        model = skein.train(rows, data__label_separator=";", **keys)
+        self.assertEqual(model.labels, ["a", "b", "3"])
+        self.assertEqual(model.predict(rows), model.predict(pairs[0]))
+        with self.assertRaisesRegex(ValueError, "row 0 has no 'labels', which "
+                                    "is the column of labels"):
+            skein.train(rows, text="title")
+
+    def test_several_files_are_one(self):
+        paths = [self.path("part 1.csv"), self.folder / "part,2.csv"]
+        for path in paths:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("Title,Tags,Shop,Price\n" + "".join(
+                    f"ball {k},x{k % 3},s{k % 2},{k}\n"
+                    for k in range(60)))
+        model = skein.train(paths, train__epochs=1, text="Title",
+                            labels="Tags", categories=["Shop"],
+                            numbers="Price", test=.25)
+        for line in ("text_column: Title", "label_column: Tags",
+                     "category_columns: Shop", "number_columns: Price"):
+            self.assertIn(line, model.info.config)
+        self.assertIn("part 1.csv", model.info.config)
+        self.assertTrue(model.info.calibrated)
+        model.predict([{"Title": "ball", "Shop": "s1", "Price": 3}])
+        with skein.train(paths[:1], test=[paths[1]], text="Title",
+                         labels="Tags", train__epochs=1) as model:
+            self.assertTrue(model.info.calibrated)
+        with self.assertRaisesRegex(TypeError, "data__text_column is given "
+                                    "twice"):
+            skein.train(paths, text="Title", data__text_column="Title")
+
+    def test_a_warning_is_one_of_python(self):
+        path = self.path("bad.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for k in range(300):
+                print('{"text": "ball", "labels": ["x"]}' if k != 7 else "{",
+                      file=file)
+        for progress in (None, False):
+            with self.assertWarnsRegex(skein.SkeinWarning, "bad.jsonl:8"
+                                       ) as caught:
+                skein.train(path, train__epochs=1, progress=progress)
+            self.assertEqual(caught.filename, __file__)
+        events = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skein.train(path, None, events.append, train__epochs=1)
+        self.assertIn("warning", [event["event"] for event in events])
 
     def test_answers_to_points_are_those_of_the_command(self):
         rows = self.matrix[:200]
@@ -431,12 +576,18 @@ class Failures(Case):
                 (7, [], "cannot be a int"), ([7], [["a"]], "a row cannot be"),
                 (iter(["a"]), [["a"]], "list_iterator"),
                 (["a", 7], [["a"], ["b"]], "row 1 is a int"),
-                (["a"], ["name"], "row 0: a list is expected"),
+                (["a"], ["name"], "row 0: a list is expected.*for c in cl"),
                 (["a"], [], "1 rows have 0 lists"), ([], [], "no rows"),
                 (self.matrix[:1], [[-1]], "numbers from 0"),
                 (numpy.zeros((1, 1, 1)), [["a"]], "a row cannot be")):
             with self.assertRaisesRegex((TypeError, ValueError), pattern):
                 skein.train((rows, labels))
+        for data in (("a", "b"), [["a"], [["b"]]], (["a"], [["b"]], 1), 7,
+                     numpy.zeros((2, 2)), {"text": "a"}, [7]):
+            with self.assertRaises(TypeError):
+                skein.train(data)
+        with self.assertRaisesRegex(ValueError, "no rows"):
+            skein.train([])
 
     def test_wrong_questions_are_refused(self):
         with skein.train((self.matrix, [[0]] * 600),
@@ -543,6 +694,29 @@ class Classifier(Case):
         single = self.make(model__layers__output__loss="one_vs_all")
         self.assertEqual(single.fit(self.texts, self.labels).threshold_, .5)
 
+    def test_rows_with_columns_are_learned(self):
+        rows = [{"x": 1.0, "id": 1}, {"x": 2.0, "id": [2]}] * 50
+        made = skein.SkeinClassifier(epochs=10, data__number_columns=["x"])
+        for y in ([1, 0] * 50, [[1], [0]] * 50,
+                  numpy.array([[0, 1], [1, 0]] * 50)):
+            found = made.fit(rows, y).predict(rows)
+            self.assertEqual(numpy.array(found).tolist(),
+                             numpy.array(y).tolist())
+        grid = GridSearchCV(made, {"train__seed": [1, 2]}, cv=2)
+        self.assertEqual(grid.fit(rows, [1, 0] * 50).best_score_, 1)
+
+    def test_a_matrix_has_the_columns_of_fit(self):
+        found = self.make(test=.1).fit(self.matrix, self.classes)
+        self.assertEqual(found.n_features_in_, self.matrix.shape[1])
+        self.assertTrue(found.model_.info.calibrated)
+        for ask in found.predict, found.predict_proba:
+            for rows in self.matrix[:, 1:], self.matrix[:, 1:].toarray():
+                with self.assertRaisesRegex(ValueError, r"X has \d+ features, "
+                                            "but SkeinClassifier is expecting"):
+                    ask(rows)
+        found.fit(self.texts, self.classes)
+        self.assertFalse(hasattr(found, "n_features_in_"))
+
     def test_more_classes_than_are_ranked_have_the_rest(self):
         rows = scipy.sparse.identity(150, format="csr")
         found = skein.SkeinClassifier(epochs=1).fit(rows, range(150))
@@ -558,8 +732,14 @@ class Classifier(Case):
         found.set_params(epochs=2, train__window=1)
         self.assertEqual(repr(found), "SkeinClassifier(epochs=2, train__seed=3"
                                       ", train__window=1)")
-        with self.assertRaisesRegex(ValueError, "no parameter 'epoch'"):
+        with self.assertRaisesRegex(ValueError, "no parameter 'epoch'; did you"
+                                    " mean 'epochs'"):
             found.set_params(epoch=1)
+        with self.assertRaisesRegex(ValueError, "did you mean 'epochs'"):
+            skein.SkeinClassifier(epoch=3).fit(self.texts, self.classes)
+        with self.assertRaisesRegex(ValueError, "'rate'; keys of the model"):
+            skein.SkeinClassifier(rate=3).fit(self.texts, self.classes)
+        self.assertEqual(found.set_params(test=.1).keys["test"], .1)
         with self.assertRaisesRegex(ValueError, "not fitted yet"):
             found.predict(self.texts)
 

@@ -158,12 +158,12 @@ typedef struct skn_row_field {
 } skn_row_field_t;
 /* As skn_predictor_best_texts, for `count` rows of named fields: row i has
  * field[offset[i]] to field[offset[i + 1] - 1], in any order, so that `offset`
- * has count + 1 elements. Columns are those of data.text_column ("text" for a
- * file of fastText), data.category_columns and data.number_columns of the
- * model file; those that a row does not have are not known. Besides, SKN_USAGE
- * for a column that the model does not have or that a row has twice, and
- * SKN_BAD_DATA for a number that is none: no row is ranked then. Any number of
- * threads. */
+ * has count + 1 elements. `field` may be NULL if no row has any. Columns are
+ * those of data.text_column ("text" for a file of fastText),
+ * data.category_columns and data.number_columns of the model file; those that a
+ * row does not have are not known. Besides, SKN_USAGE for a column that the
+ * model does not have or that a row has twice, and SKN_BAD_DATA for a number
+ * that is none: no row is ranked then. Any number of threads. */
 SKN_API skn_status_t skn_predictor_best_rows(const skn_predictor_t *predictor,
                                              const skn_row_field_t *field,
                                              const size_t *offset, size_t count,

@@ -256,6 +256,8 @@ fields_of_row(asked_rows_t *rows, size_t i, skn_feature_fields_t *fields,
     memset(rows->span, 0, rows->column_count * sizeof(*rows->span));
     if (to < from)
         return skn_fail(error, SKN_USAGE, "row %zu ends before it begins", i);
+    if (to > from && !rows->field)
+        return skn_fail(error, SKN_USAGE, "the list of fields is NULL");
     for (size_t k = from; status == SKN_OK && k < to; k++)
         status = take_field(rows, i, &rows->field[k], error);
     for (size_t k = 0; k < rows->column_count; k++)
@@ -278,8 +280,7 @@ skn_predictor_best_rows(const skn_predictor_t *predictor,
     skn_preprocessing_t how;
     json_t *owner;
     skn_status_t status =
-        check_call(predictor, (field && offset) || count == 0,
-                   field ? "list of offsets" : "list of fields", error);
+        check_call(predictor, offset || count == 0, "list of offsets", error);
     if (status == SKN_OK)
         status = skn_preprocessing_read(predictor->preprocessing, &how, &owner,
                                         error);

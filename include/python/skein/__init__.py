@@ -1,8 +1,7 @@
 """Skein: trains models with very many labels, and ranks labels with them.
 
     import skein
-    model = skein.train("titles.csv", data__text_column="title",
-                        data__label_column="tags")
+    model = skein.train("titles.csv", text="title", labels="tags")
     model.predict(["a ball over the net"])
 
 `train` and `Model` use libskein by ctypes (skein/training.h, predictor.h),
@@ -13,11 +12,12 @@ SPDX-License-Identifier: Apache-2.0
 """
 from typing import Any
 
-from ._library import Error, Status, version
+from ._library import Error, SkeinWarning, Status, version
 from ._model import Info, Model
 from ._train import train
 
-__all__ = ["Error", "Info", "Model", "SkeinClassifier", "Status", "train"]
+__all__ = ["Error", "Info", "Model", "SkeinClassifier", "SkeinWarning",
+           "Status", "train"]
 __version__ = version()
 
 

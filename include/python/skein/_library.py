@@ -44,6 +44,10 @@ class Error(Exception):
         return f"{self.text}; {self.hint}" if self.hint else self.text
 
 
+class SkeinWarning(UserWarning):
+    """Something is wrong with a training, which continues."""
+
+
 class ErrorStruct(Structure):
     """skn_error_t"""
     _fields_ = [("status", c_int), ("text", c_char * 512),

@@ -63,6 +63,7 @@ class Model:
         call("skn_predictor_slot_store", ctypes.byref(slot),
              ctypes.byref(predictor))
         self._slot = slot
+        self._columns: Dict[str, bool] = {}  # keys of rows: is it a column?
         self._close = weakref.finalize(self, _free, slot, owned, os.getpid())
         with self._predictor() as opened:
             self.info = _info(opened)
@@ -97,8 +98,9 @@ class Model:
 
     @property
     def labels(self) -> List[Union[str, int]]:
-        """What `predict` calls label 0, 1, ...: names, or numbers where there
-        are none. A new list."""
+        """What `predict` calls label 0, 1, ...: names, which are str whatever
+        the labels of rows were, or numbers where there are none. A new
+        list."""
         with self._predictor() as predictor:
             return [_name(predictor, number)
                     for number in range(self.info.label_count)]
@@ -115,8 +117,9 @@ class Model:
         rows: a list of str, if the model was trained on texts; a list of
         {column: text or number}, with columns that it was trained on; a matrix
         of scipy.sparse or an array [points, features]; or a list of {feature:
-        value}. Features and words that the model does not have are left out.
-        Raises Error for values that are not finite, and TypeError for rows of
+        value}. Features, words and columns that the model does not have are
+        left out. Raises Error for values that are not finite and for a row
+        whose keys are all no columns of the model, and TypeError for rows of
         other kinds.
         """
         if k is None:
@@ -141,7 +144,8 @@ class Model:
                          (ctypes.c_size_t * count)(*map(len, texts)), count)
             function = "skn_predictor_best_texts"
         elif _rows.kind_of(rows) == "fields":
-            columns, texts, offset = _rows.encoded_fields(rows)
+            columns, texts, offset = _rows.encoded_fields(rows,
+                                                          self._is_column)
             count = len(offset) - 1
             arguments = ((RowField * len(texts))(*zip(columns, texts)),
                          (ctypes.c_size_t * len(offset))(*offset), count)
@@ -165,6 +169,23 @@ class Model:
         numbers = labels.astype(numpy.int64)
         numbers[labels == NO_LABEL] = -1
         return numbers, scores
+
+    def _is_column(self, name: str) -> bool:
+        """Whether the model was trained on a column of this name. libskein
+        knows, which refuses a row with any other field."""
+        if name not in self._columns:
+            field = RowField(name.encode("utf-8", "replace"), None)
+            with self._predictor() as predictor:
+                try:
+                    call("skn_predictor_best_rows", predictor,
+                         ctypes.byref(field), (ctypes.c_size_t * 2)(0, 1), 1,
+                         1, ctypes.c_uint32(), ctypes.c_float())
+                    self._columns[name] = True
+                except Error as error:
+                    if error.status is not Status.USAGE:
+                        raise
+                    self._columns[name] = False
+        return self._columns[name]
 
     # --- files ------------------------------------------------------------
 

@@ -8,11 +8,12 @@ number}.
 SPDX-License-Identifier: Apache-2.0
 """
 import collections.abc
+import decimal
 import json
 import numbers
 import os
-from typing import (Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple,
-                    Optional, Sequence, Tuple)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping,
+                    NamedTuple, Optional, Sequence, Set, Tuple, Union)
 
 import numpy
 
@@ -72,46 +73,65 @@ def encoded_texts(rows: Iterable[str]) -> List[bytes]:
     return [encoded(text, row) for row, text in enumerate(rows)]
 
 
+def is_unknown(value: Any) -> bool:
+    """Whether a field has no value: None, NaN, and NA of pandas, whose
+    comparisons have no truth."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or \
+        isinstance(value, (numbers.Real, decimal.Decimal)) and value != value
+
+
+def number_text(value: Any) -> str:
+    """The spelling that a reader of JSON lines gives a number, so that a
+    category is one feature in both (formats/records/records_json.c): a real
+    has the fewest digits, from 15 on, that are read as it."""
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    number = float(value)
+    texts = (f"{number:.{digits}g}" for digits in (15, 16, 17))
+    return next(text for text in texts if float(text) == number)
+
+
 def field_text(value: Any, row: int, column: str) -> Optional[str]:
     """The text of a field; None: it is not known. C ends a text at a NUL, and
     JSON readers refuse one: it separates words as a blank does."""
-    if value is None or value != value:  # NaN
+    if is_unknown(value):
         return None
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (str, numbers.Integral)):
-        return str(value).replace("\0", " ")
-    if isinstance(value, numbers.Real):
-        return repr(float(value))
+    if isinstance(value, str):
+        return value.replace("\0", " ")
+    if isinstance(value, (numbers.Real, decimal.Decimal)):
+        return number_text(value)
     raise TypeError(f"row {row}: {column!r} cannot be a "
                     f"{type(value).__name__}: it is a text or a number")
 
 
-def field_rows(rows: Iterable[Mapping]) -> Iterator[Dict[str, str]]:
-    """The fields of each row that are known, as texts."""
+def field_rows(rows: Iterable[Mapping], is_column: Callable[[str], bool]
+               ) -> Iterator[Dict[str, Optional[str]]]:
+    """The fields of each row that are columns, as texts; None: not known."""
     for number, row in enumerate(rows):
         if not isinstance(row, collections.abc.Mapping):
             raise TypeError(f"row {number} is a {type(row).__name__}, and the "
                             "rows before it are dicts")
-        texts = {}
-        for column, value in row.items():
+        for column in row:
             if not isinstance(column, str):
                 raise TypeError(f"row {number}: column {column!r} is a "
                                 f"{type(column).__name__}, not a str")
-            text = field_text(value, number, column)
-            if text is not None:
-                texts[column] = text
-        yield texts
+        yield {column: field_text(value, number, column)
+               for column, value in row.items() if is_column(column)}
 
 
-def encoded_fields(rows: Iterable[Mapping]
-                   ) -> Tuple[List[bytes], List[bytes], List[int]]:
+def encoded_fields(rows: Sequence[Mapping], is_column: Callable[[str], bool]
+                   ) -> Tuple[List[bytes], List[Optional[bytes]], List[int]]:
     """The columns and texts of all rows as UTF-8, and where each row begins;
-    behind the last is where it ends."""
+    behind the last is where it ends. A row whose keys are all no columns keeps
+    them, so that libskein refuses it and names the columns."""
     columns, texts, offset = [], [], [0]
-    for row in field_rows(rows):
-        columns += [column.encode("utf-8", "replace") for column in row]
-        texts += [text.encode("utf-8", "replace") for text in row.values()]
+    for row, fields in zip(rows, field_rows(rows, is_column)):
+        for column, text in (fields or dict.fromkeys(row)).items():
+            columns.append(column.encode("utf-8", "replace"))
+            texts.append(None if text is None
+                         else text.encode("utf-8", "replace"))
         offset.append(len(columns))
     return columns, texts, offset
 
@@ -158,12 +178,20 @@ def label_rows(labels: Any) -> List[List[Any]]:
             if isinstance(names, str) or \
                     not isinstance(names, collections.abc.Iterable):
                 raise TypeError(f"labels of row {row}: a list is expected, "
-                                f"found {names!r}")
+                                f"found {names!r}; if each row has one label, "
+                                "give [[c] for c in classes]")
         return [list(names) for names in labels]
     csr = csr_of(labels)
     return [csr.feature[begin:end][csr.value[begin:end] != 0].tolist()
             for begin, end in zip(csr.offset[:-1].tolist(),
                                   csr.offset[1:].tolist())]
+
+
+def _label_name(name: Any) -> str:
+    """The name of a label, spelled as a reader of JSON lines does."""
+    is_real = isinstance(name, (numbers.Real, decimal.Decimal)) and \
+        not isinstance(name, bool)
+    return number_text(name) if is_real else str(name).replace("\0", " ")
 
 
 def _check_counts(points: int, labels: Sequence) -> None:
@@ -182,27 +210,51 @@ def write_texts(folder: str, texts: Iterable[str], labels: Any) -> str:
         for text, names in zip(texts, labels):
             # JSON readers refuse a NUL, which separates words as a blank does.
             row = {"text": text.decode("utf-8").replace("\0", " "),
-                   "labels": [str(name).replace("\0", " ") for name in names]}
+                   "labels": [_label_name(name) for name in names]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return path
 
 
-def write_fields(folder: str, rows: Iterable[Mapping], labels: Any,
-                 label_column: str) -> str:
-    """Writes rows of named fields as JSON lines; returns the path of the
+def labels_in(rows: Iterable[Mapping], column: str, splits: bool
+              ) -> List[Union[str, List[Any]]]:
+    """The labels that rows have in a column: a list; or a text or number,
+    which is one label. A text stays one if the reader `splits` it."""
+    found: List[Union[str, List[Any]]] = []
+    for number, row in enumerate(rows):
+        if column not in row:
+            raise ValueError(f"row {number} has no {column!r}, which is the "
+                             "column of labels: name the column by `labels`, "
+                             "or train on a tuple of rows and labels")
+        value = row[column]
+        if is_unknown(value):
+            found.append([])
+        elif isinstance(value, str):
+            found.append(value.replace("\0", " ") if splits else [value])
+        elif isinstance(value, collections.abc.Iterable):
+            found.append(list(value))
+        else:
+            found.append([value])
+    return found
+
+
+def write_fields(folder: str, rows: Sequence[Mapping], labels: Any,
+                 columns: Set[str], label_column: str, splits: bool) -> str:
+    """Writes the fields of rows that are `columns` as JSON lines, and the
+    labels, which are in the rows if they are None; returns the path of the
     file."""
-    rows, labels = list(field_rows(rows)), label_rows(labels)
-    _check_counts(len(rows), labels)
+    fields = list(field_rows(rows, columns.__contains__))
+    labels = labels_in(rows, label_column, splits) if labels is None \
+        else label_rows(labels)
+    _check_counts(len(fields), labels)
     path = os.path.join(folder, "rows.jsonl")
     with open(path, "w", encoding="utf-8", errors="replace") as file:
-        for number, (row, names) in enumerate(zip(rows, labels)):
+        for number, (row, names) in enumerate(zip(fields, labels)):
             if label_column in row:
                 raise ValueError(f"row {number} has a field {label_column!r}, "
                                  "which is the column of labels: choose "
-                                 "another name for it, or set "
-                                 "data__label_column")
-            line = {**row, label_column: [str(name).replace("\0", " ")
-                                          for name in names]}
+                                 "another name for it, or set `labels`")
+            line = {**row, label_column: names if isinstance(names, str)
+                    else [_label_name(name) for name in names]}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return path
 

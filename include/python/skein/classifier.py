@@ -2,7 +2,8 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
-from typing import Any, Dict, List, NamedTuple, Optional
+import difflib
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rows
 from ._model import LABELS_MAX
-from ._train import train
+from ._train import SHORT, train
 
 
 class _Target(NamedTuple):
@@ -38,26 +39,29 @@ def _target(y: Any) -> _Target:
 
 
 class SkeinClassifier(ClassifierMixin, BaseEstimator):
-    """Trains a network by Skein on texts or sparse features.
+    """Trains a network by Skein on texts, named columns or sparse features.
 
     epochs: passes over the points; None: Skein decides.
     threshold: the probability from which on a label belongs to a point, where
         points may have several. None: .5 if the model is calibrated, which
-        needs a test set (data__test=0.1), or the probabilities of labels are
+        needs a test set (test=0.1), or the probabilities of labels are
         independent (loss one_vs_all); otherwise .5 divided by the mean number
         of labels of a training point, since they sum to 1.
     progress: as of skein.train; None: a line for each epoch on a terminal.
-    keys: keys of the model file, as of skein.train: train__seed=7. In a
-        Pipeline and a grid they are called STEP__train__seed.
+    keys: as of skein.train, keys of the model file and their short forms:
+        train__seed=7, numbers=["price"]. In a Pipeline and a grid they are
+        called STEP__train__seed.
 
-    X is a list or array of texts, a matrix of scipy.sparse, or an array
-    [points, features]. y is a vector of classes, an indicator matrix [points,
-    classes], or a list of lists of labels; scikit-learn's splitters need
-    `cv=KFold()` for lists. `predict` answers in the form of y.
+    X is a list or array of texts, a list of {column: text or number}, a matrix
+    of scipy.sparse, or an array [points, features]. y is a vector of classes,
+    an indicator matrix [points, classes], or a list of lists of labels;
+    scikit-learn's splitters need `cv=KFold()` for lists. `predict` answers in
+    the form of y.
 
     After `fit`: `classes_` [classes], `model_`, a skein.Model, which numbers
-    its labels as `classes_` does or has these numbers for names, and
-    `threshold_`. It can be pickled, with all files of the model.
+    its labels as `classes_` does or has these numbers for names,
+    `threshold_`, and of a matrix `n_features_in_`. It can be pickled, with all
+    files of the model.
     """
 
     def __init__(self, epochs: Optional[int] = None,
@@ -78,30 +82,41 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
         return {**super().get_params(deep=False), **self.keys}
 
     def set_params(self, **params: Any) -> "SkeinClassifier":
-        for name in params:
-            if "__" not in name and name not in self._get_param_names():
-                raise ValueError(
-                    f"SkeinClassifier has no parameter {name!r}; keys of the "
-                    "model file have underscores, such as train__seed")
+        self._check_names(params)
         for name, value in params.items():
-            if "__" in name:
-                self.keys = {**self.keys, name: value}
-            else:
+            if name in self._get_param_names():
                 setattr(self, name, value)
+            else:
+                self.keys = {**self.keys, name: value}
         return self
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        known = [*self._get_param_names(), *SHORT]
+        for name in names:
+            if "__" in name or name in known:
+                continue
+            near = difflib.get_close_matches(name, known, 1)
+            raise ValueError(
+                f"SkeinClassifier has no parameter {name!r}; " +
+                (f"did you mean {near[0]!r}?" if near else "keys of the model "
+                 "file have two underscores, such as train__seed"))
 
     # --- fit --------------------------------------------------------------
 
     def fit(self, X: Any, y: Any) -> "SkeinClassifier":
         """Trains. Raises skein.Error, TypeError and ValueError as skein.train
         does."""
+        self._check_names(self.keys)
         target = _target(y)
         count = len(target.classes)
         keys = {"train__epochs": self.epochs, **self.keys}
-        texts = _rows.kind_of(X) == "texts"
+        texts = _rows.kind_of(X) in ("texts", "fields")
         if not texts:
             keys["data__label_count"] = count
         self.model_ = train((X, target.rows), progress=self.progress, **keys)
+        vars(self).pop("n_features_in_", None)
+        if _rows.is_matrix(X):
+            self.n_features_in_ = X.shape[1]
         self.classes_ = target.classes
         self._form = target.form
         # Rows of texts name a label by the number of its class, and labels are
@@ -118,12 +133,22 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
 
     # --- predictions ------------------------------------------------------
 
+    def _ask(self, X: Any, k: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """The best labels and their scores. ValueError for a matrix with other
+        columns than that of `fit`."""
+        wanted = getattr(self, "n_features_in_", None)
+        if wanted and _rows.is_matrix(X) and X.shape[1] != wanted:
+            raise ValueError(f"X has {X.shape[1]} features, but "
+                             f"SkeinClassifier is expecting {wanted} features "
+                             "as input")
+        return self.model_.predict_arrays(X, k)
+
     def predict_proba(self, X: Any) -> numpy.ndarray:
         """Probabilities [points, classes], float64. For a vector of classes
         each row sums to 1. Skein ranks at most 128 labels of a point: with
         more classes, all others of a point have 0."""
         check_is_fitted(self)
-        labels, scores = self.model_.predict_arrays(
+        labels, scores = self._ask(
             X, min(LABELS_MAX, len(self._class_of)))
         found = numpy.zeros((len(labels), len(self.classes_)))
         numpy.put_along_axis(found, self._class_of[labels], scores, axis=1)
@@ -136,7 +161,7 @@ class SkeinClassifier(ClassifierMixin, BaseEstimator):
         matrix or a list of lists of the labels that reach `threshold_`."""
         check_is_fitted(self)
         if self._form == "classes":
-            labels, _ = self.model_.predict_arrays(X, 1)
+            labels, _ = self._ask(X, 1)
             return self.classes_[self._class_of[labels[:, 0]]]
         chosen = self.predict_proba(X) >= self.threshold_
         if self._form == "lists":

@@ -221,6 +221,22 @@ Test(text_rows, files_of_different_formats_are_refused)
                  error.text);
 }
 
+/* Which the first line alone does not show: it looks like csv. */
+Test(text_rows, files_of_tsv_are_of_one_format)
+{
+    char source[1200];
+    skn_error_t error = { 0 };
+    const skn_records_options_t rows = { .format = SKN_RECORDS_TSV };
+    text_write(place.file, "text\tlabels\na\tb\n");
+    text_write(place.other, "labels\ttext\na\tb\n");
+    (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_OK, "%s",
+                 error.text);
+    text_write(place.other, json);
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_BAD_DATA);
+    cr_expect(strstr(error.text, ":1: is json, and the file before it is tsv"));
+}
+
 Test(text_rows, another_recipe_makes_another_cache)
 {
     skn_dataset_options_t options = { .preprocessing =

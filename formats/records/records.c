@@ -228,6 +228,31 @@ refuse_utf16(const skn_records_t *records, skn_error_t *error)
                          "save it as UTF-8");
 }
 
+/* Whether the line begins an array of objects. */
+static bool
+is_array(const skn_records_t *records, skn_span_t line)
+{
+    const skn_records_format_t format = records->options.format;
+    line = skn_span_trimmed(line);
+    if (line.bytes == 0 || line.at[0] != '[' ||
+        (format != SKN_RECORDS_AUTO && format != SKN_RECORDS_JSON))
+        return false;
+    line = skn_span_trimmed((skn_span_t){ line.at + 1, line.bytes - 1 });
+    return line.bytes == 0 || line.at[0] == '{';
+}
+
+static skn_status_t
+refuse_array(const skn_records_t *records, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:1: begins an array of JSON, and each line has to be one "
+                   "object",
+                   skn_stream_name_shown(records->name));
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "write its elements as lines, for example with "
+                         "jq -c '.[]'");
+}
+
 /* Reads the first line, and finds the format. */
 static skn_status_t
 begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
@@ -240,6 +265,8 @@ begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
         return refuse_first(records, line->bytes == SIZE_MAX, error);
     if (is_utf16(*line))
         return refuse_utf16(records, error);
+    if (is_array(records, *line))
+        return refuse_array(records, error);
     recognise(records, *line);
     return records->options.format == SKN_RECORDS_AUTO
                ? refuse_unknown(records, error)

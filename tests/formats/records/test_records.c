@@ -289,6 +289,15 @@ Test(records, what_is_not_recognised_is_refused)
     expect("", NULL,
            "f: the file is empty\n"
            "a row has labels and a text, or labels and feature:value\n");
+    const char *const array =
+        "f:1: begins an array of JSON, and each line has to be one object\n"
+        "write its elements as lines, for example with jq -c '.[]'\n";
+    expect("[\n {\"text\": \"a\"}\n]\n", NULL, array);
+    expect(" [ {\"text\": \"a\", \"labels\": []}]\n", NULL, array);
+    expect("[{\"text\": \"a\"}]\n",
+           &(skn_records_options_t){ .format = SKN_RECORDS_JSON }, array);
+    expect("[text],labels\n",
+           &(skn_records_options_t){ .text_columns = "[text]" }, "csv\n");
     expect("Nothing of it\n", NULL,
            "f:1: is not recognised as fastText, CSV, TSV, JSON lines or "
            "numbered features\n"

@@ -313,6 +313,20 @@ take_labels(skn_text_rows_t *rows, skn_xmc_point_t *point)
     return SKN_OK;
 }
 
+/* The file is that of the row: the reader may have reached another. */
+static skn_status_t
+refuse_labels(const skn_text_rows_t *rows, skn_error_t *error)
+{
+    char *name = skn_files_name(rows->path, place_of(rows));
+    skn_status_t status = skn_fail(
+        error, SKN_BAD_DATA,
+        "%s:%" PRIu64 ": the row has %zu labels, at most %u allowed",
+        skn_stream_name_shown(name ? name : rows->path), rows->record.line,
+        rows->record.label_count, SKN_LINE_ITEMS_MAX);
+    free(name);
+    return status;
+}
+
 static skn_status_t
 make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
            skn_error_t *error)
@@ -321,11 +335,7 @@ make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
     const skn_text_block_t *block = &rows->blocks.block[rows->block];
     size_t labels = rows->options->questions ? 0 : record->label_count;
     if (labels > SKN_LINE_ITEMS_MAX)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s:%" PRIu64 ": the row has %zu labels, at most %u "
-                        "allowed",
-                        skn_stream_name_shown(name_of(rows)), record->line,
-                        labels, SKN_LINE_ITEMS_MAX);
+        return refuse_labels(rows, error);
     if (!reserve(point, features > labels ? features : labels))
         return no_memory(rows, error);
     if (features > 0) {

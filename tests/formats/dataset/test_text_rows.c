@@ -188,6 +188,29 @@ Test(text_rows, a_bad_row_of_several_files_is_named_with_its_file)
     cr_expect_str_eq(error.text, wanted);
 }
 
+/* Rows are read ahead: the reader is in the second file by then. */
+Test(text_rows, a_row_of_too_many_labels_is_named_with_its_file)
+{
+    char wanted[1200];
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0"),
+                                            .threads = 2 };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    FILE *file = fopen(place.file, "w");
+    cr_assert_not_null(file);
+    (void)fputs("text,labels\na ball,", file);
+    for (uint32_t k = 0; k <= SKN_LINE_ITEMS_MAX; k++)
+        (void)fputs("a;", file);
+    (void)fclose(file);
+    text_write(place.other, "labels,text\nmusic,a bow\n");
+    cr_expect_eq(open_both(&options, &dataset, &error), SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted),
+                   "%s:2: the row has 1048577 labels, at most 1048576 allowed",
+                   place.file);
+    cr_expect_str_eq(error.text, wanted);
+}
+
 /* A quotation mark that is not closed takes the rest of its file, no more. */
 Test(text_rows, a_row_ends_with_its_file)
 {

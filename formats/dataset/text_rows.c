@@ -28,7 +28,8 @@ struct skn_text_rows {
     const skn_vocabulary_t *vocabulary; /* NULL: it is being learned */
     skn_preprocessing_t preprocessing;
     json_t *preprocessing_owner;
-    size_t number_count; /* columns of numbers */
+    size_t field_count,
+        number_count; /* columns of both kinds, and of numbers */
     skn_records_t *records;
     skn_records_row_t record; /* that is read, or made a point of */
     bool ended;               /* all rows are read */
@@ -85,6 +86,8 @@ skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
         skn_records_options_t how =
             skn_preprocessing_rows(&rows->preprocessing);
         rows->number_count = skn_columns_count(how.number_columns);
+        rows->field_count =
+            skn_columns_count(how.category_columns) + rows->number_count;
         if (vocabulary)
             skn_preprocessing_any_format(&how, options->questions);
         rows->records = skn_records_open(path, &how, error);
@@ -136,8 +139,22 @@ place_of(const skn_text_rows_t *rows)
     return skn_files_place(rows->record.file, rows->record.line);
 }
 
-/* Whether the row belongs to the part that is read: its texts, categories and
- * numbers decide. Formats write a number in several ways. */
+/* How many of the first spans of the row decide which part it belongs to: its
+ * texts, so that columns beside them change nothing; all, if it has no text. */
+static size_t
+deciding(const skn_text_rows_t *rows)
+{
+    const skn_records_row_t *row = &rows->record;
+    const size_t texts =
+        row->text_count - (row->has_columns ? rows->field_count : 0);
+    for (size_t k = 0; k < texts; k++)
+        if (skn_span_trimmed(row->text[k]).bytes > 0)
+            return texts;
+    return row->text_count;
+}
+
+/* Whether the row belongs to the part that is read. Formats write a number in
+ * several ways. */
 static bool
 is_of_part(const skn_text_rows_t *rows)
 {
@@ -148,7 +165,8 @@ is_of_part(const skn_text_rows_t *rows)
     double number;
     if (rows->options->part == SKN_DATASET_ALL)
         return true;
-    for (size_t k = 0; k < row->text_count; k++) {
+    const size_t count = deciding(rows);
+    for (size_t k = 0; k < count; k++) {
         const skn_span_t text = skn_span_trimmed(row->text[k]);
         if (k >= number_from && text.bytes > 0 &&
             skn_text_number(text.at, text.bytes, &number))

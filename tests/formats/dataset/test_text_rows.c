@@ -402,6 +402,77 @@ Test(text_rows, a_share_is_held_back)
     skn_vocabulary_destroy(&vocabulary);
 }
 
+#define COLUMNS(more)                                                          \
+    "{\"format\":\"auto\",\"texts\":\"text\",\"labels\":\"labels\"," more      \
+    "\"words\":1,\"rows_min\":1,\"features_max\":1000,\"weight\":\"one\"}"
+#define BOTH_COLUMNS COLUMNS("\"categories\":\"kind\",\"numbers\":\"price\",")
+
+/* The labels of the rows of `text` that are held back, with blanks between. */
+static const char *
+held_back(const char *text, const char *preprocessing)
+{
+    static char got[3][4096];
+    static unsigned turn;
+    char *to = got[turn++ % 3];
+    size_t at = 0, bytes;
+    const skn_dataset_options_t options = { .preprocessing = preprocessing,
+                                            .part = SKN_DATASET_HELD_BACK,
+                                            .held_back = 0.5 };
+    text_write(place.file, text);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+    for (uint64_t k = 0; k < skn_dataset_info(dataset)->point_count; k++) {
+        const uint32_t label = skn_dataset_point(dataset, k).label[0];
+        const char *name = skn_strings_at(&vocabulary->names, label, &bytes);
+        at += (size_t)snprintf(to + at, sizeof(got[0]) - at, "%.*s ",
+                               (int)bytes, name);
+    }
+    skn_vocabulary_destroy(&vocabulary);
+    skn_dataset_close(&dataset);
+    return to;
+}
+
+/* The text of a row alone decides; other columns do where there is none. */
+Test(text_rows, columns_do_not_change_what_is_held_back)
+{
+    static char rows[3][16384];
+    size_t at[3] = { 0 };
+    for (int k = 0; k < 200; k++) {
+        const bool has_text = k % 2 == 0;
+        char word[16] = "";
+        if (has_text)
+            (void)snprintf(word, sizeof(word), "word%d", k / 4);
+        if (k == 0)
+            at[0] += (size_t)snprintf(rows[0], sizeof(rows[0]),
+                                      "text,labels,kind,price\n");
+        at[0] += (size_t)snprintf(rows[0] + at[0], sizeof(rows[0]) - at[0],
+                                  "%s ,l%d,k%d,%d.0\n", word, k, k, k);
+        at[1] += (size_t)snprintf(rows[1] + at[1], sizeof(rows[1]) - at[1],
+                                  "{\"text\": \"%s\", \"labels\": \"l%d\", "
+                                  "\"kind\": \"k%d\", \"price\": %d}\n",
+                                  word, k, k, k);
+        if (has_text)
+            at[2] += (size_t)snprintf(rows[2] + at[2], sizeof(rows[2]) - at[2],
+                                      "__label__l%d %s\n", k, word);
+    }
+    const char *columns = held_back(rows[0], BOTH_COLUMNS);
+    cr_expect_str_eq(held_back(rows[1], BOTH_COLUMNS), columns);
+    const char *fewer = held_back(rows[2], COLUMNS(""));
+    size_t odd = 0, even = 0;
+    for (int k = 0; k < 200; k++) {
+        char name[8], twin[8];
+        (void)snprintf(name, sizeof(name), "l%d ", k);
+        (void)snprintf(twin, sizeof(twin), "l%d ", k ^ 2);
+        const bool is_held = strstr(columns, name) != NULL;
+        *(k % 2 ? &odd : &even) += is_held;
+        if (k % 2 == 0)
+            cr_expect_eq(is_held, strstr(fewer, name) != NULL, "%s", name);
+        if (k % 2 == 0)
+            cr_expect_eq(is_held, strstr(columns, twin) != NULL, "%s", name);
+    }
+    cr_expect(odd > 30 && odd < 70 && even > 30 && even < 70);
+}
+
 Test(text_rows, a_share_of_numbered_points_is_held_back)
 {
     FILE *file = fopen(place.file, "w");

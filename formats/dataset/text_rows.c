@@ -39,6 +39,7 @@ struct skn_text_rows {
     skn_error_t first_bad;         /* its sentence */
     uint64_t read, bad; /* rows of the file, and those that are left out */
     skn_xmc_sizes_t sizes;
+    skn_xmc_odd_t odd;
 };
 
 /* --- open and close ------------------------------------------------------- */
@@ -117,6 +118,12 @@ skn_text_rows_sizes(const skn_text_rows_t *rows)
     return sizes;
 }
 
+skn_xmc_odd_t
+skn_text_rows_odd(const skn_text_rows_t *rows)
+{
+    return rows->odd;
+}
+
 /* --- rows ----------------------------------------------------------------- */
 
 /* The file that is read. */
@@ -177,6 +184,41 @@ is_of_part(const skn_text_rows_t *rows)
     return skn_dataset_has(rows->options, hash);
 }
 
+static bool
+is_utf8(skn_span_t text)
+{
+    const char *at = text.at, *end = at + text.bytes;
+    for (size_t length; at < end; at += length) {
+        uint64_t eight = UINT64_MAX;
+        if ((size_t)(end - at) >= sizeof(eight))
+            memcpy(&eight, at, sizeof(eight));
+        length = eight & UINT64_C(0x8080808080808080)
+                     ? skn_text_character_bytes(at, end)
+                     : sizeof(eight);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Counts a row of which a text or label is not UTF-8. */
+static void
+note_bytes(skn_text_rows_t *rows)
+{
+    const skn_records_row_t *row = &rows->record;
+    bool is_good = true;
+    for (size_t k = 0; k < row->text_count; k++)
+        is_good = is_good && is_utf8(row->text[k]);
+    for (size_t k = 0; k < row->label_count; k++)
+        is_good = is_good && is_utf8(row->label[k]);
+    if (is_good)
+        return;
+    if (rows->odd.what == SKN_XMC_NOTHING_ODD)
+        rows->odd.line = place_of(rows);
+    rows->odd.what = SKN_XMC_ODD_BYTES;
+    rows->odd.greatest += rows->odd.greatest < UINT32_MAX;
+}
+
 /* Counts a row that cannot be read; keeps the sentence of the first. */
 static void
 count_bad(skn_text_rows_t *rows, const skn_error_t *refusal)
@@ -226,6 +268,8 @@ next_record(skn_text_rows_t *rows, bool *more, bool *bad, skn_error_t *error)
         *bad = kind == SKN_RECORDS_BAD;
         if (*bad)
             count_bad(rows, refusal);
+        else if (rows->vocabulary) /* once, and not when it is learned */
+            note_bytes(rows);
         if (*bad ? rows->options->questions : is_of_part(rows))
             return SKN_OK;
     }

@@ -402,6 +402,13 @@ check "as many as are allowed are left out" train bad.csv some \
     -o data.bad_rows=0.05
 check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
     some.txt
+{ cat rows.csv; printf '1200,sport,caf\351\n1201,sport,caf\351 goal\n'; } \
+    >latin.csv
+check "a file in Latin-1 trains" train latin.csv latin
+check_equal "and is warned of once" "$(grep -c 'not UTF-8' latin.txt)" 1
+check_match "with its first row" \
+    'latin.csv:1202: first of 2 rows that are not UTF-8.*iconv -f latin1' \
+    latin.txt
 { for k in {1..300}; do echo "$((k % 3)) $((k % 7)):1 9:.5"; done
     echo "1 x:1"; } >bad.svm
 check "bad lines of numbered features are left out, too" "$skein" train \

@@ -360,6 +360,40 @@ Test(text_rows, that_cannot_be_read_are_left_out_up_to_a_share)
     skn_dataset_close(&dataset);
 }
 
+/* Whichever part is read: 3 rows of this are not, with columns of 8 bytes and
+ * more, and the labels. */
+Test(text_rows, that_are_not_utf8_are_counted)
+{
+    static const char text[] = "text,labels\n"
+                               "caf\xc3\xa9 is good,a\n"
+                               "a caf\xe9 that is not,b\n"
+                               "plain,caf\xe9\n"
+                               "cut \xc3,d\n";
+    for (int part = SKN_DATASET_ALL; part <= SKN_DATASET_KEPT; part++) {
+        const skn_dataset_options_t options = { .preprocessing =
+                                                    PREPROCESSING("csv", "0"),
+                                                .part =
+                                                    (skn_dataset_part_t)part,
+                                                .held_back = 0.5 };
+        skn_error_t note = { 0 };
+        text_write(place.file, text);
+        skn_dataset_t *dataset = open_rows(place.file, &options);
+        cr_assert(skn_dataset_note_odd(skn_dataset_info(dataset), "f", &note));
+        cr_expect_str_eq(note.text, "f:3: first of 3 rows that are not UTF-8; "
+                                    "words end at such bytes");
+        cr_expect_str_eq(note.hint, "convert the file, for example with iconv "
+                                    "-f latin1 -t utf8");
+        skn_dataset_close(&dataset);
+    }
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0") };
+    skn_error_t note;
+    text_write(place.file, csv);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    cr_expect_not(skn_dataset_note_odd(skn_dataset_info(dataset), "f", &note));
+    skn_dataset_close(&dataset);
+}
+
 Test(text_rows, preprocessing_are_checked)
 {
     expect_refusal("{}", csv, "preprocessing");

@@ -288,9 +288,9 @@ source_read(build_t *build, skn_error_t *error)
         status = skn_fail(error, SKN_BUSY, "%s: changed while it was read",
                           skn_stream_name_shown(build->source_name));
     if (status == SKN_OK) {
-        skn_xmc_odd_t odd = { .what = SKN_XMC_NOTHING_ODD };
-        if (source.points)
-            odd = skn_xmc_odd(source.points);
+        const skn_xmc_odd_t odd = source.points
+                                      ? skn_xmc_odd(source.points)
+                                      : skn_text_rows_odd(source.texts);
         sizes_take(head, build->options, &source, &odd);
         status = check_stray(build, &odd, error);
     }

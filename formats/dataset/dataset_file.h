@@ -23,7 +23,7 @@
 #include "formats/dataset/dataset.h"
 
 #define SKN_DATASET_MAGIC "SKEIN\0ds" /* with a NUL: not a text file */
-#define SKN_DATASET_VERSION 4u
+#define SKN_DATASET_VERSION 5u
 #define SKN_DATASET_BYTE_ORDER 0x01020304u
 /* The first two words of a row: its counts. */
 #define SKN_DATASET_ROW_WORDS 2u

@@ -125,6 +125,16 @@ skn_dataset_note_odd(const skn_dataset_info_t *info, const char *path,
                             "between them: points features labels");
         return true;
     }
+    if (odd->what == SKN_XMC_ODD_BYTES) {
+        (void)skn_fail(
+            note, SKN_BAD_DATA,
+            "%s: first of %u row%s not UTF-8; words end at such bytes", shown,
+            odd->greatest, odd->greatest == 1 ? " that is" : "s that are");
+        (void)skn_fail_hint(note, SKN_BAD_DATA,
+                            "convert the file, for example with iconv -f "
+                            "latin1 -t utf8");
+        return true;
+    }
     const char *noun = odd->what == SKN_XMC_ODD_LABEL ? "label" : "feature";
     (void)skn_fail(note, SKN_BAD_DATA,
                    "%s:1: %s %u is far beyond those of all other "

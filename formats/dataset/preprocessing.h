@@ -51,9 +51,10 @@ skn_feature_options_t skn_preprocessing_features(
 static inline size_t
 skn_columns_count(const char *names)
 {
-    size_t count = names && *names;
-    for (; names && *names; names++)
-        count += *names == ',' && names[1];
+    size_t count = 0;
+    skn_span_t name;
+    while (skn_columns_next(&names, &name))
+        count++;
     return count;
 }
 

@@ -28,7 +28,8 @@ struct skn_text_rows {
     const skn_vocabulary_t *vocabulary; /* NULL: it is being learned */
     skn_preprocessing_t preprocessing;
     json_t *preprocessing_owner;
-    size_t number_count; /* columns of numbers */
+    size_t field_count,
+        number_count; /* columns of both kinds, and of numbers */
     skn_records_t *records;
     skn_records_row_t record; /* that is read, or made a point of */
     bool ended;               /* all rows are read */
@@ -38,6 +39,7 @@ struct skn_text_rows {
     skn_error_t first_bad;         /* its sentence */
     uint64_t read, bad; /* rows of the file, and those that are left out */
     skn_xmc_sizes_t sizes;
+    skn_xmc_odd_t odd;
 };
 
 /* --- open and close ------------------------------------------------------- */
@@ -85,6 +87,8 @@ skn_text_rows_open(const char *path, const skn_dataset_options_t *options,
         skn_records_options_t how =
             skn_preprocessing_rows(&rows->preprocessing);
         rows->number_count = skn_columns_count(how.number_columns);
+        rows->field_count =
+            skn_columns_count(how.category_columns) + rows->number_count;
         if (vocabulary)
             skn_preprocessing_any_format(&how, options->questions);
         rows->records = skn_records_open(path, &how, error);
@@ -114,6 +118,12 @@ skn_text_rows_sizes(const skn_text_rows_t *rows)
     return sizes;
 }
 
+skn_xmc_odd_t
+skn_text_rows_odd(const skn_text_rows_t *rows)
+{
+    return rows->odd;
+}
+
 /* --- rows ----------------------------------------------------------------- */
 
 /* The file that is read. */
@@ -136,8 +146,22 @@ place_of(const skn_text_rows_t *rows)
     return skn_files_place(rows->record.file, rows->record.line);
 }
 
-/* Whether the row belongs to the part that is read: its texts, categories and
- * numbers decide. Formats write a number in several ways. */
+/* How many of the first spans of the row decide which part it belongs to: its
+ * texts, so that columns beside them change nothing; all, if it has no text. */
+static size_t
+deciding(const skn_text_rows_t *rows)
+{
+    const skn_records_row_t *row = &rows->record;
+    const size_t texts =
+        row->text_count - (row->has_columns ? rows->field_count : 0);
+    for (size_t k = 0; k < texts; k++)
+        if (skn_span_trimmed(row->text[k]).bytes > 0)
+            return texts;
+    return row->text_count;
+}
+
+/* Whether the row belongs to the part that is read. Formats write a number in
+ * several ways. */
 static bool
 is_of_part(const skn_text_rows_t *rows)
 {
@@ -148,7 +172,8 @@ is_of_part(const skn_text_rows_t *rows)
     double number;
     if (rows->options->part == SKN_DATASET_ALL)
         return true;
-    for (size_t k = 0; k < row->text_count; k++) {
+    const size_t count = deciding(rows);
+    for (size_t k = 0; k < count; k++) {
         const skn_span_t text = skn_span_trimmed(row->text[k]);
         if (k >= number_from && text.bytes > 0 &&
             skn_text_number(text.at, text.bytes, &number))
@@ -157,6 +182,41 @@ is_of_part(const skn_text_rows_t *rows)
             hash = XXH3_64bits_withSeed(text.at, text.bytes, hash + k);
     }
     return skn_dataset_has(rows->options, hash);
+}
+
+static bool
+is_utf8(skn_span_t text)
+{
+    const char *at = text.at, *end = at + text.bytes;
+    for (size_t length; at < end; at += length) {
+        uint64_t eight = UINT64_MAX;
+        if ((size_t)(end - at) >= sizeof(eight))
+            memcpy(&eight, at, sizeof(eight));
+        length = eight & UINT64_C(0x8080808080808080)
+                     ? skn_text_character_bytes(at, end)
+                     : sizeof(eight);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Counts a row of which a text or label is not UTF-8. */
+static void
+note_bytes(skn_text_rows_t *rows)
+{
+    const skn_records_row_t *row = &rows->record;
+    bool is_good = true;
+    for (size_t k = 0; k < row->text_count; k++)
+        is_good = is_good && is_utf8(row->text[k]);
+    for (size_t k = 0; k < row->label_count; k++)
+        is_good = is_good && is_utf8(row->label[k]);
+    if (is_good)
+        return;
+    if (rows->odd.what == SKN_XMC_NOTHING_ODD)
+        rows->odd.line = place_of(rows);
+    rows->odd.what = SKN_XMC_ODD_BYTES;
+    rows->odd.greatest += rows->odd.greatest < UINT32_MAX;
 }
 
 /* Counts a row that cannot be read; keeps the sentence of the first. */
@@ -208,6 +268,8 @@ next_record(skn_text_rows_t *rows, bool *more, bool *bad, skn_error_t *error)
         *bad = kind == SKN_RECORDS_BAD;
         if (*bad)
             count_bad(rows, refusal);
+        else if (rows->vocabulary) /* once, and not when it is learned */
+            note_bytes(rows);
         if (*bad ? rows->options->questions : is_of_part(rows))
             return SKN_OK;
     }
@@ -313,6 +375,20 @@ take_labels(skn_text_rows_t *rows, skn_xmc_point_t *point)
     return SKN_OK;
 }
 
+/* The file is that of the row: the reader may have reached another. */
+static skn_status_t
+refuse_labels(const skn_text_rows_t *rows, skn_error_t *error)
+{
+    char *name = skn_files_name(rows->path, place_of(rows));
+    skn_status_t status = skn_fail(
+        error, SKN_BAD_DATA,
+        "%s:%" PRIu64 ": the row has %zu labels, at most %u allowed",
+        skn_stream_name_shown(name ? name : rows->path), rows->record.line,
+        rows->record.label_count, SKN_LINE_ITEMS_MAX);
+    free(name);
+    return status;
+}
+
 static skn_status_t
 make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
            skn_error_t *error)
@@ -321,11 +397,7 @@ make_point(skn_text_rows_t *rows, size_t features, skn_xmc_point_t *point,
     const skn_text_block_t *block = &rows->blocks.block[rows->block];
     size_t labels = rows->options->questions ? 0 : record->label_count;
     if (labels > SKN_LINE_ITEMS_MAX)
-        return skn_fail(error, SKN_BAD_DATA,
-                        "%s:%" PRIu64 ": the row has %zu labels, at most %u "
-                        "allowed",
-                        skn_stream_name_shown(name_of(rows)), record->line,
-                        labels, SKN_LINE_ITEMS_MAX);
+        return refuse_labels(rows, error);
     if (!reserve(point, features > labels ? features : labels))
         return no_memory(rows, error);
     if (features > 0) {

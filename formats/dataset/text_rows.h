@@ -31,6 +31,8 @@ skn_status_t skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point,
                                 bool *more, skn_error_t *error);
 /* The sizes so far: those of the vocabulary, and what was left out. */
 skn_xmc_sizes_t skn_text_rows_sizes(const skn_text_rows_t *rows);
+/* The likely mistake in the rows so far, of whatever part. */
+skn_xmc_odd_t skn_text_rows_odd(const skn_text_rows_t *rows);
 const skn_lines_t *skn_text_rows_lines(const skn_text_rows_t *rows);
 
 /* Learns the vocabulary of the rows of a file. *vocabulary and the texts of its

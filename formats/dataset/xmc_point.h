@@ -29,12 +29,13 @@ typedef struct skn_xmc_line {
     uint64_t number; /* counted from 1 */
 } skn_xmc_line_t;
 
-/* A likely mistake in a file without a header. */
+/* A likely mistake in a file without a header, or of texts. */
 typedef enum skn_xmc_oddity {
     SKN_XMC_NOTHING_ODD,
     SKN_XMC_ODD_COUNTS, /* counts as in a header, read as a point */
     SKN_XMC_ODD_LABEL,  /* the greatest one, alone and far beyond the others */
-    SKN_XMC_ODD_FEATURE
+    SKN_XMC_ODD_FEATURE,
+    SKN_XMC_ODD_BYTES /* `greatest` rows are not UTF-8; the first */
 } skn_xmc_oddity_t;
 
 typedef struct skn_xmc_odd {

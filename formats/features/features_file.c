@@ -187,10 +187,13 @@ skn_featurizer_write(const skn_featurizer_t *featurizer, size_t *bytes)
     return form;
 }
 
+static const char no_memory[] = "no memory for the feature";
+
 static skn_featurizer_t *
 refuse(const char *name, size_t line, const char *what, skn_error_t *error)
 {
-    (void)skn_fail(error, SKN_BAD_DATA, "%s:%zu: %s", name, line, what);
+    (void)skn_fail(error, what == no_memory ? SKN_NO_MEMORY : SKN_BAD_DATA,
+                   "%s:%zu: %s", name, line, what);
     return NULL;
 }
 
@@ -344,7 +347,7 @@ take_term(skn_featurizer_t *featurizer, const char **at, const char *end)
     if (skn_strings_find(&featurizer->terms, *at, bytes) != SKN_STRINGS_NONE)
         return "the feature stands twice";
     if (!skn_featurizer_add(featurizer, *at, bytes, rows))
-        return "no memory for the feature";
+        return no_memory;
     *at = line_end + 1;
     return NULL;
 }

@@ -80,13 +80,15 @@ skn_records_add_labels(skn_records_t *records, skn_span_t column)
 
 /* --- open and close ------------------------------------------------------- */
 
-/* Adds the columns of a list, whose names have commas between them. */
+/* Adds the columns of the list, which is the option `key`. */
 static skn_status_t
-add_columns(skn_records_t *records, const char *names, skn_error_t *error)
+add_columns(skn_records_t *records, const char *names, const char *key,
+            skn_error_t *error)
 {
-    while (names && *names) {
-        size_t bytes = strcspn(names, ",");
-        const skn_span_t name = skn_span_trimmed((skn_span_t){ names, bytes });
+    skn_span_t name;
+    while (skn_columns_next(&names, &name)) {
+        if (name.bytes == 0)
+            return skn_fail(error, SKN_BAD_CONFIG, "%s has an empty name", key);
         if (records->column_count == SKN_RECORDS_COLUMNS_MAX)
             return skn_fail(error, SKN_BAD_CONFIG,
                             "there are more than %u columns to be read",
@@ -99,7 +101,6 @@ add_columns(skn_records_t *records, const char *names, skn_error_t *error)
                                 "data.number_columns",
                                 (int)name.bytes, name.at);
         records->column[records->column_count++] = name;
-        names += bytes + (names[bytes] != '\0');
     }
     return SKN_OK;
 }
@@ -111,13 +112,16 @@ take_columns(skn_records_t *records, skn_error_t *error)
     const char *texts = how->text_columns, *label = how->label_column;
     if (!texts || !*texts)
         texts = TEXT_COLUMN_DEFAULT;
-    skn_status_t status = add_columns(records, texts, error);
+    skn_status_t status =
+        add_columns(records, texts, "data.text_column", error);
     records->text_count = records->column_count;
     if (status == SKN_OK)
-        status = add_columns(records, how->category_columns, error);
+        status = add_columns(records, how->category_columns,
+                             "data.category_columns", error);
     records->number_from = records->column_count;
     if (status == SKN_OK)
-        status = add_columns(records, how->number_columns, error);
+        status = add_columns(records, how->number_columns,
+                             "data.number_columns", error);
     records->may_lack_text = records->column_count > records->text_count &&
                              strcmp(texts, TEXT_COLUMN_DEFAULT) == 0;
     if (!label || !*label)
@@ -170,7 +174,8 @@ looks_like_points(skn_span_t line)
     return true;
 }
 
-/* Finds the format that the first line looks like, in the order of the enum. */
+/* Finds the format that the first line looks like, in the order of the enum; a
+ * name of the file before says more than the line does: csv may be tsv. */
 static void
 recognise(skn_records_t *records, skn_span_t line)
 {
@@ -185,6 +190,8 @@ recognise(skn_records_t *records, skn_span_t line)
     if (*format == SKN_RECORDS_AUTO)
         *format = records->options.otherwise;
     records->reader = readers[*format];
+    if (records->reader && records->reader == readers[records->before])
+        *format = records->before;
 }
 
 static skn_status_t
@@ -221,6 +228,31 @@ refuse_utf16(const skn_records_t *records, skn_error_t *error)
                          "save it as UTF-8");
 }
 
+/* Whether the line begins an array of objects. */
+static bool
+is_array(const skn_records_t *records, skn_span_t line)
+{
+    const skn_records_format_t format = records->options.format;
+    line = skn_span_trimmed(line);
+    if (line.bytes == 0 || line.at[0] != '[' ||
+        (format != SKN_RECORDS_AUTO && format != SKN_RECORDS_JSON))
+        return false;
+    line = skn_span_trimmed((skn_span_t){ line.at + 1, line.bytes - 1 });
+    return line.bytes == 0 || line.at[0] == '{';
+}
+
+static skn_status_t
+refuse_array(const skn_records_t *records, skn_error_t *error)
+{
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%s:1: begins an array of JSON, and each line has to be one "
+                   "object",
+                   skn_stream_name_shown(records->name));
+    return skn_fail_hint(error, SKN_BAD_DATA,
+                         "write its elements as lines, for example with "
+                         "jq -c '.[]'");
+}
+
 /* Reads the first line, and finds the format. */
 static skn_status_t
 begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
@@ -233,6 +265,8 @@ begin_line(skn_records_t *records, skn_span_t *line, skn_error_t *error)
         return refuse_first(records, line->bytes == SIZE_MAX, error);
     if (is_utf16(*line))
         return refuse_utf16(records, error);
+    if (is_array(records, *line))
+        return refuse_array(records, error);
     recognise(records, *line);
     return records->options.format == SKN_RECORDS_AUTO
                ? refuse_unknown(records, error)
@@ -278,19 +312,20 @@ begin(skn_records_t *records, skn_error_t *error)
 static skn_status_t
 next_file(skn_records_t *records, bool *more, skn_error_t *error)
 {
-    skn_records_format_t format = records->options.format, found;
-    skn_records_format_t otherwise = records->options.otherwise;
+    const skn_records_format_t format = records->options.format;
+    const skn_records_format_t otherwise = records->options.otherwise;
     skn_status_t status = skn_lines_next_file(records->lines, more, error);
     if (status != SKN_OK || !*more)
         return status;
     records->name = skn_lines_name(records->lines);
+    records->before = format;
     if (records->is_any_format) {
         records->options.format = SKN_RECORDS_AUTO;
         records->options.otherwise =
             otherwise == SKN_RECORDS_AUTO ? format : otherwise;
     }
     status = begin(records, error);
-    found = records->options.format;
+    const skn_records_format_t found = records->options.format;
     records->options.format = format;
     records->options.otherwise = otherwise;
     if (status == SKN_OK && found != format)

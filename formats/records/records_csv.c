@@ -152,6 +152,20 @@ keep_rest(skn_records_t *records, skn_span_t line, size_t used)
     records->first = (skn_span_t){ line.at + used, line.bytes - used };
 }
 
+/* A quotation mark that is never closed would take the rest of the file. The
+ * row of names has no line of its own yet. */
+static skn_status_t
+refuse_long(skn_records_t *records, bool *complete, skn_error_t *error)
+{
+    records->csv.is_open = false;
+    *complete = true;
+    return skn_fail(error, SKN_BAD_DATA,
+                    "%s:%" PRIu64 ": the row has more than %u bytes; is a "
+                    "quotation mark not closed?",
+                    skn_stream_name_shown(records->name),
+                    records->line ? records->line : 1, SKN_LINE_BYTES_MAX);
+}
+
 /* Takes a line of a row. What follows a CR is the next line. */
 static skn_status_t
 feed(skn_records_t *records, skn_span_t line, bool *complete,
@@ -167,7 +181,9 @@ feed(skn_records_t *records, skn_span_t line, bool *complete,
         return skn_records_no_memory(records, error);
     *complete = !row->is_open;
     keep_rest(records, line, used);
-    return SKN_OK;
+    return row->is_open && row->byte_count > SKN_LINE_BYTES_MAX
+               ? refuse_long(records, complete, error)
+               : SKN_OK;
 }
 
 /* --- columns -------------------------------------------------------------- */
@@ -272,19 +288,6 @@ begin(skn_records_t *records, skn_span_t line, bool *more, skn_error_t *error)
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* A quotation mark that is never closed would take the rest of the file. */
-static skn_status_t
-refuse_long(skn_records_t *records, bool *complete, skn_error_t *error)
-{
-    records->csv.is_open = false;
-    *complete = true;
-    return skn_fail(error, SKN_BAD_DATA,
-                    "%s:%" PRIu64 ": the row has more than %u bytes; is a "
-                    "quotation mark not closed?",
-                    skn_stream_name_shown(records->name), records->line,
-                    SKN_LINE_BYTES_MAX);
-}
-
 /* A row of several lines may have taken rows that are good. */
 static skn_status_t
 refuse_columns(const skn_records_t *records, skn_error_t *error)
@@ -324,12 +327,8 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
         return SKN_OK;
     }
     skn_status_t status = feed(records, line, complete, error);
-    if (status != SKN_OK)
+    if (status != SKN_OK || !*complete)
         return status;
-    if (!*complete)
-        return row->byte_count > SKN_LINE_BYTES_MAX
-                   ? refuse_long(records, complete, error)
-                   : SKN_OK;
     if (row->field_count != records->field_count)
         return refuse_columns(records, error);
     bool good = true;

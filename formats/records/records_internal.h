@@ -43,6 +43,7 @@ struct skn_records {
     const char *name;   /* of the file */
     bool is_any_format; /* it was recognised */
     skn_records_options_t options;
+    skn_records_format_t before; /* of the file before; AUTO: there is none */
     const struct skn_records_reader *reader; /* of the format */
     skn_span_t column[SKN_RECORDS_COLUMNS_MAX], label_column;
     /* Columns of texts; of these, categories and numbers; and of the former

@@ -83,18 +83,19 @@ write_real(char *text, double number)
 }
 
 /* A string or number as text; `number` has JSON_NUMBER_BYTES. False: it is
- * neither, or a number that is known by its first digits only. */
+ * neither, or a number of which only the first digits are known and `all` are
+ * wanted. */
 static bool
-scalar(const skn_records_t *records, const json_t *value, char *number,
-       skn_span_t *text)
+scalar(const skn_records_t *records, const json_t *value, bool all,
+       char *number, skn_span_t *text)
 {
     if (json_is_string(value)) {
         *text =
             (skn_span_t){ json_string_value(value), json_string_length(value) };
         return true;
     }
-    if (!json_is_number(value) ||
-        (records->is_rounded && fabs(json_real_value(value)) >= EXACT_MAX))
+    if (!json_is_number(value) || (all && records->is_rounded &&
+                                   fabs(json_real_value(value)) >= EXACT_MAX))
         return false;
     int bytes =
         json_is_integer(value)
@@ -107,18 +108,24 @@ scalar(const skn_records_t *records, const json_t *value, char *number,
 
 /* --- the columns ---------------------------------------------------------- */
 
-/* Appends the text of a value to that of its column in records->joined, which
+/* What a value of a column of categories or numbers is. */
+#define ONE_VALUE "a string or a number"
+
+/* Appends the text of a value to that of column k in records->joined, which
  * begins at `from`. */
 static skn_status_t
-join_value(skn_records_t *records, skn_span_t key, const json_t *value,
-           size_t from, size_t *at, skn_error_t *error)
+join_value(skn_records_t *records, size_t k, const json_t *value, size_t from,
+           size_t *at, skn_error_t *error)
 {
     char number[JSON_NUMBER_BYTES];
     skn_span_t text;
     if (json_is_null(value))
         return SKN_OK;
-    if (!scalar(records, value, number, &text))
-        return refuse(records, key, value, "a string or an array of strings",
+    if (!scalar(records, value, k < records->number_from, number, &text))
+        return refuse(records, records->column[k], value,
+                      k < records->text_count
+                          ? "a string or an array of strings"
+                          : ONE_VALUE,
                       error);
     bool is_first = *at == from;
     return (is_first || join(records, at, " ", 1)) &&
@@ -127,38 +134,38 @@ join_value(skn_records_t *records, skn_span_t key, const json_t *value,
                : skn_records_no_memory(records, error);
 }
 
-/* Joins the text of column `column`, which a row must have unless it may lack
- * it; *at is the end of what is joined. */
+/* Joins the text of column k, which a row must have unless it may lack it; *at
+ * is the end of what is joined. */
 static skn_status_t
-add_text(skn_records_t *records, skn_span_t column, bool may_lack, size_t *at,
-         skn_error_t *error)
+add_text(skn_records_t *records, size_t k, size_t *at, skn_error_t *error)
 {
+    const skn_span_t column = records->column[k];
     const json_t *value =
         json_object_getn(records->object, column.at, column.bytes);
-    if (!value && may_lack)
+    if (!value && records->may_lack_text)
         return SKN_OK;
     if (!value)
         return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",
                         skn_stream_name_shown(records->name), records->line,
                         (int)column.bytes, column.at);
-    size_t k, from = *at;
+    size_t n, from = *at;
     const json_t *element;
     skn_status_t status = SKN_OK;
     if (!json_is_array(value))
-        return join_value(records, column, value, from, at, error);
-    json_array_foreach(value, k, element)
+        return join_value(records, k, value, from, at, error);
+    json_array_foreach(value, n, element)
     {
         if (status == SKN_OK)
-            status = join_value(records, column, element, from, at, error);
+            status = join_value(records, k, element, from, at, error);
     }
     return status;
 }
 
 /* Joins the value of a column of categories or numbers. A row may lack it. */
 static skn_status_t
-add_scalar(skn_records_t *records, skn_span_t column, size_t *at,
-           skn_error_t *error)
+add_scalar(skn_records_t *records, size_t k, size_t *at, skn_error_t *error)
 {
+    const skn_span_t column = records->column[k];
     const json_t *value =
         json_object_getn(records->object, column.at, column.bytes);
     if (!value)
@@ -169,8 +176,8 @@ add_scalar(skn_records_t *records, skn_span_t column, size_t *at,
                    ? SKN_OK
                    : skn_records_no_memory(records, error);
     if (json_is_array(value))
-        return refuse(records, column, value, "a string or a number", error);
-    return join_value(records, column, value, *at, at, error);
+        return refuse(records, column, value, ONE_VALUE, error);
+    return join_value(records, k, value, *at, at, error);
 }
 
 /* A number becomes text behind the texts, whose memory does not move any
@@ -183,7 +190,7 @@ add_label(skn_records_t *records, const json_t *value, bool whole, size_t *at,
     skn_span_t text;
     if (json_is_null(value))
         return SKN_OK;
-    if (!scalar(records, value, number, &text))
+    if (!scalar(records, value, true, number, &text))
         return refuse(records, records->label_column, value,
                       "a string or an array of strings", error);
     if (!json_is_string(value)) {
@@ -266,11 +273,8 @@ read_line(skn_records_t *records, skn_span_t line, bool *complete,
     *complete = true;
     skn_status_t status = parse(records, line, error);
     for (size_t k = 0; status == SKN_OK && k < records->column_count; k++) {
-        const skn_span_t column = records->column[k];
-        status =
-            k < records->text_count
-                ? add_text(records, column, records->may_lack_text, &at, error)
-                : add_scalar(records, column, &at, error);
+        status = k < records->text_count ? add_text(records, k, &at, error)
+                                         : add_scalar(records, k, &at, error);
         end[k] = at;
     }
     if (status == SKN_OK && !reserve(records, at))

@@ -54,11 +54,31 @@ user_folder(void)
     return folder;
 }
 
+/* The whole path of a source, for free(); its last part may be the name of
+ * several files, which is that of none. NULL: there is none, or no memory. */
+static char *
+whole_path(const char *source)
+{
+    char *whole = realpath(source, NULL);
+    const char *slash = strrchr(source, '/');
+    if (whole)
+        return whole;
+    char *folder =
+        slash ? strndup(source, (size_t)(slash - source) + 1) : strdup(".");
+    char *place = folder ? realpath(folder, NULL) : NULL;
+    if (place &&
+        asprintf(&whole, "%s/%s", place, slash ? slash + 1 : source) < 0)
+        whole = NULL;
+    free(folder);
+    free(place);
+    return whole;
+}
+
 /* A name in the user's folder that depends on the whole path of the source. */
 static char *
 user_place(const skn_cache_form_t *form)
 {
-    char *folder = user_folder(), *whole = realpath(form->source, NULL);
+    char *folder = user_folder(), *whole = whole_path(form->source);
     char *place = NULL;
     if (folder && whole) {
         uint64_t hash = XXH3_64bits(whole, strlen(whole));

@@ -123,7 +123,8 @@ typedef struct listing {
 } listing_t;
 
 /* Takes a path, and adds its size and time to the fingerprint; `name` is its
- * name below a folder, or NULL. */
+ * name below a folder, or NULL. The last part of a path is its name in a list
+ * or pattern. */
 static skn_status_t
 take(listing_t *listing, char *path, const char *name, skn_error_t *error)
 {
@@ -135,8 +136,13 @@ take(listing_t *listing, char *path, const char *name, skn_error_t *error)
     int64_t facts[] = { is_regular ? status.st_size : 0,
                         is_regular ? status.st_mtim.tv_sec : 0,
                         is_regular ? status.st_mtim.tv_nsec : 0 };
-    if (name)
-        (void)XXH3_64bits_update(listing->hash, name, strlen(name) + 1);
+    const char *slash = strrchr(path, '/');
+    const char *told = name             ? name
+                       : files->is_path ? NULL
+                       : slash          ? slash + 1
+                                        : path;
+    if (told)
+        (void)XXH3_64bits_update(listing->hash, told, strlen(told) + 1);
     (void)XXH3_64bits_update(listing->hash, facts, sizeof(facts));
     bool *named = realloc(files->is_named, files->count + 1);
     files->is_named = named ? named : files->is_named;
@@ -225,9 +231,10 @@ line_take(listing_t *listing, const char *path, bool is_only,
     struct stat facts;
     if (!is_only && is_cache(path))
         return SKN_OK;
-    return strpbrk(path, "*?[") && stat(path, &facts) != 0
-               ? pattern_take(listing, path, error)
-               : path_take(listing, path, error);
+    bool is_pattern = strpbrk(path, "*?[") && stat(path, &facts) != 0;
+    listing->files->is_path = is_only && !is_pattern;
+    return is_pattern ? pattern_take(listing, path, error)
+                      : path_take(listing, path, error);
 }
 
 static skn_status_t
@@ -331,11 +338,10 @@ char *
 skn_files_cache_stem(const skn_files_t *files, const char *source)
 {
     char *stem = NULL;
-    bool is_one = !strchr(source, SKN_FILES_SEPARATOR) &&
-                  (files->count == 0 || !files->is_named[0] ||
-                   strcmp(files->path[0], source) == 0);
-    if (is_one)
+    if (files->is_path || files->count == 0)
         return strdup(source);
+    if (files->count == 1)
+        return strdup(files->path[0]);
     return asprintf(&stem, "%s.and-%zu-more", files->path[0],
                     files->count - 1) < 0
                ? NULL

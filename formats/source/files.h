@@ -26,8 +26,9 @@ typedef struct skn_files {
     bool *is_named;       /* [count] it was named, and not found in a folder */
     bool is_regular;      /* each can be read more than once */
     uint64_t total_bytes; /* of the files, packed as they are */
-    /* XXH3, 64 bits, of the names below folders, the sizes and the times of
-     * change, in order. */
+    bool is_path; /* the source is the path of a file or folder, no list */
+    /* XXH3, 64 bits, of the names below folders and in lists, the sizes and the
+     * times of change, in order. */
     uint64_t fingerprint;
     mode_t mode; /* permissions that all files have in common */
 } skn_files_t;

@@ -38,4 +38,17 @@ skn_span_trimmed(skn_span_t span)
     return span;
 }
 
+/* Takes the next name of a list with commas between them, without blanks around
+ * it; moves *names behind it. False: there is none. */
+static inline bool
+skn_columns_next(const char **names, skn_span_t *name)
+{
+    if (!*names || !**names)
+        return false;
+    const size_t bytes = strcspn(*names, ",");
+    *name = skn_span_trimmed((skn_span_t){ *names, bytes });
+    *names += bytes + ((*names)[bytes] != '\0');
+    return true;
+}
+
 #endif

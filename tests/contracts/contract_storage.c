@@ -19,6 +19,7 @@
 #include "formats/folder/folder.h"
 #include "formats/folder/folder_lock.h"
 #include "formats/dataset/xmc.h"
+#include "formats/features/features.h"
 #include "formats/tokens/sequences.h"
 #include "tests/support/storage_runs.h"
 #include "tests/support/settle.h"
@@ -226,6 +227,44 @@ read_tokenizer(place_t *place, skn_error_t *error)
     return SKN_OK;
 }
 
+/* --- subjects: the features of texts -------------------------------------- */
+
+static char *features;
+static size_t features_bytes;
+
+static void
+prepare_features(place_t *place)
+{
+    const skn_feature_options_t how = { .words_max = 1,
+                                        .rows_min = 1,
+                                        .features_max = 100 };
+    const skn_span_t text = { "the cat", 7 };
+    const skn_feature_fields_t fields = { &text, 1, false };
+    skn_error_t error = { 0 };
+    (void)place;
+    skn_feature_counts_t *counts = skn_feature_counts_new(&how, 100);
+    cr_assert_eq(skn_feature_counts_add(counts, &fields, &error), SKN_OK);
+    skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
+    free(features);
+    features = skn_featurizer_write(featurizer, &features_bytes);
+    cr_assert_not_null(features);
+    skn_featurizer_destroy(&featurizer);
+    skn_feature_counts_destroy(&counts);
+}
+
+static skn_status_t
+read_features(place_t *place, skn_error_t *error)
+{
+    (void)place;
+    skn_featurizer_t *featurizer =
+        skn_featurizer_read("f", features, features_bytes, error);
+    if (!featurizer)
+        return error->status;
+    cr_expect_eq(skn_featurizer_count(featurizer), 2u);
+    skn_featurizer_destroy(&featurizer);
+    return SKN_OK;
+}
+
 /* --- subjects: one file, one lock ----------------------------------------- */
 
 static skn_status_t
@@ -364,6 +403,7 @@ static const subject_t subjects[] = {
     { "read a tokenizer", prepare_tokenizer, read_tokenizer, NULL, "close" },
     { "read a text", prepare_text, read_text, NULL, "close" },
     { "read a gzip", prepare_gzip, read_text, NULL, "close" },
+    { "read features", prepare_features, read_features, NULL, "" },
     { "write a file", NULL, write_file, inspect_file, "open close unlinkat" },
     { "read a file", prepare_file, read_file, NULL, "close" },
     { "take a lock", NULL, take_lock, inspect_lock, "close fstat fstatat" },

@@ -301,8 +301,6 @@ check_code 65 "one of another format" "$skein" train rows.csv rows.jsonl \
     --text title --labels tags
 check_match "  is named" \
     'rows.jsonl:1: is json, and the file before it is csv' .check
-check_code 65 "a model file among them" "$skein" train new.yaml rows.csv
-check_match "  is named" 'new.yaml: is a model file' .check
 
 # --- processes ----------------------------------------------------------------
 
@@ -346,6 +344,46 @@ check_equal "with names, as one process does" \
     "$(grep -cE '^(cooking|music, old|quotes "here"|sport|straße):0.*'$'\t' \
         two.txt)" 1200
 
+# --- what is wrong with the first look ----------------------------------------
+
+first() { # SENTENCE PATTERN CODE FILE...: the first file is looked at.
+    check_code "$3" "$1" "$skein" train "${@:4}" --text title --labels tags
+    check_match "  and says why" "$2" .check
+}
+: >empty.csv
+first "an empty file" '^empty.csv: the file is empty; ' 65 empty.csv
+check_equal "  once" "$(wc -l <.check)" 1
+first "an empty file before others" '^empty.csv: the file is empty; ' 65 \
+    empty.csv rows.csv
+cp rows.csv shut.csv
+if [ "$(id -u)" != 0 ]; then
+    chmod 0 shut.csv
+    first "a first file that may not be read" \
+        '^shut.csv: no permission to read it; ' 77 shut.csv rows.csv
+fi
+mkfifo fifo
+first "a pipe among files" 'fifo.*is neither a regular file nor a folder' 66 \
+    fifo rows.csv
+iconv -t utf-16 rows.csv >wide.csv
+first "a file of UTF-16" '^wide.csv:1: the text is UTF-16; save it as' 65 \
+    wide.csv
+echo '[{"title": "a", "tags": "b"}]' >array.json
+first "an array of JSON" '^array.json:1: begins an array of JSON' 65 array.json
+first "a model file among others" '^new.yaml: is a model file; give it alone' \
+    65 new.yaml rows.csv
+echo '{ skein: 1, data: {} }' >flow
+first "a model file of one line" '^flow: is a model file; ' 65 flow rows.csv
+{ echo '{"title": "a skein: of wool", "skeins": 1, "tags": "yarn"}'
+    cat rows.jsonl; } >wool.jsonl
+check "rows with a skein of wool are data" "$skein" check wool.jsonl \
+    --text title --labels tags
+printf 'title\ttags\nball goal\tsport\n' | tee one.tsv >other.tsv
+check "several files of TSV are, whose format is named" "$skein" check one.tsv \
+    other.tsv -o data.format=tsv --text title --labels tags
+check_code 78 "a column without a name is refused" "$skein" train rows.csv \
+    --text title --labels tags --categories ,shop
+check_match "  and says so" 'data.category_columns has an empty name' .check
+
 # --- what is wrong ------------------------------------------------------------
 
 refuse() { # SENTENCE PATTERN CODE ARGUMENTS...
@@ -367,6 +405,13 @@ check "as many as are allowed are left out" train bad.csv some \
     -o data.bad_rows=0.05
 check_match "and counted" 'bad.csv:1202: first of 30 rows that cannot be read' \
     some.txt
+{ cat rows.csv; printf '1200,sport,caf\351\n1201,sport,caf\351 goal\n'; } \
+    >latin.csv
+check "a file in Latin-1 trains" train latin.csv latin
+check_equal "and is warned of once" "$(grep -c 'not UTF-8' latin.txt)" 1
+check_match "with its first row" \
+    'latin.csv:1202: first of 2 rows that are not UTF-8.*iconv -f latin1' \
+    latin.txt
 { for k in {1..300}; do echo "$((k % 3)) $((k % 7)):1 9:.5"; done
     echo "1 x:1"; } >bad.svm
 check "bad lines of numbered features are left out, too" "$skein" train \

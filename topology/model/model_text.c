@@ -16,6 +16,7 @@
 
 /* A model file has its key `skein` within so many bytes. */
 #define LOOK_BYTES 8192u
+#define BLANKS " \t\r\n"
 
 static bool
 ends_with(const char *text, const char *end)
@@ -24,51 +25,72 @@ ends_with(const char *text, const char *end)
     return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
 }
 
-/* Whether a line of the text begins with the key, or an object of JSON has
- * it. */
+/* Whether the key stands here, with quotation marks or without. */
+static bool
+is_key(const char *at)
+{
+    bool is_quoted = *at == '"';
+    at += is_quoted;
+    if (strncmp(at, "skein", 5) != 0 || (is_quoted && at[5] != '"'))
+        return false;
+    at += is_quoted ? 6 : 5;
+    return at[strspn(at, BLANKS)] == ':';
+}
+
+/* Whether a line of the text begins with the key, or an object has it: that of
+ * JSON has quotation marks. */
 static bool
 has_version(const char *text)
 {
-    const char *at = text;
-    while (at) {
-        if (strncmp(at, "skein:", 6) == 0 || strncmp(at, "\"skein\"", 7) == 0)
+    bool is_object = text[0] == '{';
+    bool is_json = is_object && text[1 + strspn(text + 1, BLANKS)] == '"';
+    for (const char *at = text; *at; at++)
+        if ((at == text || at[-1] == '\n' ||
+             (is_object && (*at == '"' || !is_json))) &&
+            is_key(at))
             return true;
-        at = strchr(at, '\n');
-        at += at != NULL;
-    }
-    return text[0] == '{' && strstr(text, "skein");
+    return false;
 }
 
-/* Whether the files may have rows of data: they can be read more than once, and
- * the name of the first does not say that it is YAML. */
+/* Whether a file that begins so is data and no model file, whatever is wrong
+ * with it: it is empty, UTF-16, or an array. */
 static bool
-may_be_data(const skn_files_t *files)
+is_bad_data(const char *text)
 {
-    return files->is_regular && !ends_with(files->path[0], ".yaml") &&
-           !ends_with(files->path[0], ".yml");
+    return memchr("\0\xff\xfe[", text[0], 4) != NULL;
+}
+
+static bool
+is_yaml(const char *path)
+{
+    return ends_with(path, ".yaml") || ends_with(path, ".yml");
 }
 
 /* Whether the first file of a source has rows of data, and no version of a
- * model file. SKN_BAD_DATA: it has not. */
+ * model file; *is_bad: it has not, and is no model file either. SKN_BAD_DATA
+ * and the statuses of skn_records_recognise: it has not. */
 static skn_status_t
-look_for_rows(const char *source, skn_error_t *error)
+look_for_rows(const char *source, bool *is_bad, skn_error_t *error)
 {
     skn_records_format_t format;
     skn_files_t files = { 0 };
     char text[LOOK_BYTES + 1] = "";
     skn_status_t status = skn_files_init(&files, source, error);
-    bool may_be = status == SKN_OK && may_be_data(&files);
+    if (status == SKN_OK)
+        status = skn_files_check_regular(&files, source, error);
+    bool may_be = status == SKN_OK && !is_yaml(files.path[0]);
     int file = may_be ? open(files.path[0], O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t got = file >= 0 ? read(file, text, LOOK_BYTES) : 0;
+    if (file >= 0 && read(file, text, LOOK_BYTES) < 0)
+        text[0] = '\0';
     if (file >= 0)
         (void)close(file);
+    *is_bad = may_be && is_bad_data(text);
     if (status == SKN_OK && (!may_be || has_version(text)))
-        status = skn_fail(error, SKN_BAD_DATA,
-                          "%s: is a model file, and several files are data",
-                          skn_stream_name_shown(files.path[0]));
+        status =
+            skn_fail(error, SKN_BAD_DATA, "%s: is a model file; give it alone",
+                     skn_stream_name_shown(files.path[0]));
     else if (status == SKN_OK)
-        status = got > 0 ? skn_records_recognise(source, NULL, &format, error)
-                         : SKN_BAD_DATA;
+        status = skn_records_recognise(source, NULL, &format, error);
     skn_files_fini(&files);
     return status;
 }
@@ -76,8 +98,9 @@ look_for_rows(const char *source, skn_error_t *error)
 bool
 skn_model_is_data(const char *source)
 {
+    bool is_bad;
     skn_error_t error;
-    return look_for_rows(source, &error) == SKN_OK;
+    return look_for_rows(source, &is_bad, &error) == SKN_OK;
 }
 
 /* --- standard input ------------------------------------------------------- */
@@ -190,16 +213,16 @@ skn_model_text(const char *path, char **name, size_t *text_bytes,
     skn_error_t why = { 0 };
     char *spooled = NULL, *text = NULL;
     skn_status_t status = SKN_BAD_DATA;
-    bool is_standard = strcmp(path, "-") == 0;
+    bool is_standard = strcmp(path, "-") == 0, is_bad = false;
     if (is_standard)
         text = read_standard(&spooled, text_bytes, problems);
     const char *source = spooled ? spooled : path;
     if (!is_standard)
-        status = look_for_rows(source, &why);
+        status = look_for_rows(source, &is_bad, &why);
     bool is_several = strchr(path, SKN_FILES_SEPARATOR) != NULL;
     bool is_data = spooled || status == SKN_OK;
     *name = is_data ? name_of(source) : strdup(skn_document_file_name(path));
-    if (status == SKN_NO_MEMORY || (is_several && !is_data)) {
+    if (status == SKN_NO_MEMORY || ((is_several || is_bad) && !is_data)) {
         (void)skn_problems_fail(problems, status, "%s", why.text);
         if (why.hint[0])
             (void)skn_problems_hint(problems, "%s", why.hint);

@@ -188,6 +188,29 @@ Test(text_rows, a_bad_row_of_several_files_is_named_with_its_file)
     cr_expect_str_eq(error.text, wanted);
 }
 
+/* Rows are read ahead: the reader is in the second file by then. */
+Test(text_rows, a_row_of_too_many_labels_is_named_with_its_file)
+{
+    char wanted[1200];
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0"),
+                                            .threads = 2 };
+    skn_dataset_t *dataset = NULL;
+    skn_error_t error = { 0 };
+    FILE *file = fopen(place.file, "w");
+    cr_assert_not_null(file);
+    (void)fputs("text,labels\na ball,", file);
+    for (uint32_t k = 0; k <= SKN_LINE_ITEMS_MAX; k++)
+        (void)fputs("a;", file);
+    (void)fclose(file);
+    text_write(place.other, "labels,text\nmusic,a bow\n");
+    cr_expect_eq(open_both(&options, &dataset, &error), SKN_BAD_DATA);
+    (void)snprintf(wanted, sizeof(wanted),
+                   "%s:2: the row has 1048577 labels, at most 1048576 allowed",
+                   place.file);
+    cr_expect_str_eq(error.text, wanted);
+}
+
 /* A quotation mark that is not closed takes the rest of its file, no more. */
 Test(text_rows, a_row_ends_with_its_file)
 {
@@ -219,6 +242,22 @@ Test(text_rows, files_of_different_formats_are_refused)
     text_write(place.other, "labels;text\na;b\n");
     cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_OK, "%s",
                  error.text);
+}
+
+/* Which the first line alone does not show: it looks like csv. */
+Test(text_rows, files_of_tsv_are_of_one_format)
+{
+    char source[1200];
+    skn_error_t error = { 0 };
+    const skn_records_options_t rows = { .format = SKN_RECORDS_TSV };
+    text_write(place.file, "text\tlabels\na\tb\n");
+    text_write(place.other, "labels\ttext\na\tb\n");
+    (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_OK, "%s",
+                 error.text);
+    text_write(place.other, json);
+    cr_expect_eq(skn_records_check_files(source, &rows, &error), SKN_BAD_DATA);
+    cr_expect(strstr(error.text, ":1: is json, and the file before it is tsv"));
 }
 
 Test(text_rows, another_recipe_makes_another_cache)
@@ -321,6 +360,40 @@ Test(text_rows, that_cannot_be_read_are_left_out_up_to_a_share)
     skn_dataset_close(&dataset);
 }
 
+/* Whichever part is read: 3 rows of this are not, with columns of 8 bytes and
+ * more, and the labels. */
+Test(text_rows, that_are_not_utf8_are_counted)
+{
+    static const char text[] = "text,labels\n"
+                               "caf\xc3\xa9 is good,a\n"
+                               "a caf\xe9 that is not,b\n"
+                               "plain,caf\xe9\n"
+                               "cut \xc3,d\n";
+    for (int part = SKN_DATASET_ALL; part <= SKN_DATASET_KEPT; part++) {
+        const skn_dataset_options_t options = { .preprocessing =
+                                                    PREPROCESSING("csv", "0"),
+                                                .part =
+                                                    (skn_dataset_part_t)part,
+                                                .held_back = 0.5 };
+        skn_error_t note = { 0 };
+        text_write(place.file, text);
+        skn_dataset_t *dataset = open_rows(place.file, &options);
+        cr_assert(skn_dataset_note_odd(skn_dataset_info(dataset), "f", &note));
+        cr_expect_str_eq(note.text, "f:3: first of 3 rows that are not UTF-8; "
+                                    "words end at such bytes");
+        cr_expect_str_eq(note.hint, "convert the file, for example with iconv "
+                                    "-f latin1 -t utf8");
+        skn_dataset_close(&dataset);
+    }
+    const skn_dataset_options_t options = { .preprocessing =
+                                                PREPROCESSING("csv", "0") };
+    skn_error_t note;
+    text_write(place.file, csv);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    cr_expect_not(skn_dataset_note_odd(skn_dataset_info(dataset), "f", &note));
+    skn_dataset_close(&dataset);
+}
+
 Test(text_rows, preprocessing_are_checked)
 {
     expect_refusal("{}", csv, "preprocessing");
@@ -361,6 +434,77 @@ Test(text_rows, a_share_is_held_back)
     skn_dataset_close(&kept);
     skn_dataset_close(&held);
     skn_vocabulary_destroy(&vocabulary);
+}
+
+#define COLUMNS(more)                                                          \
+    "{\"format\":\"auto\",\"texts\":\"text\",\"labels\":\"labels\"," more      \
+    "\"words\":1,\"rows_min\":1,\"features_max\":1000,\"weight\":\"one\"}"
+#define BOTH_COLUMNS COLUMNS("\"categories\":\"kind\",\"numbers\":\"price\",")
+
+/* The labels of the rows of `text` that are held back, with blanks between. */
+static const char *
+held_back(const char *text, const char *preprocessing)
+{
+    static char got[3][4096];
+    static unsigned turn;
+    char *to = got[turn++ % 3];
+    size_t at = 0, bytes;
+    const skn_dataset_options_t options = { .preprocessing = preprocessing,
+                                            .part = SKN_DATASET_HELD_BACK,
+                                            .held_back = 0.5 };
+    text_write(place.file, text);
+    skn_dataset_t *dataset = open_rows(place.file, &options);
+    skn_vocabulary_t *vocabulary = vocabulary_of(dataset);
+    for (uint64_t k = 0; k < skn_dataset_info(dataset)->point_count; k++) {
+        const uint32_t label = skn_dataset_point(dataset, k).label[0];
+        const char *name = skn_strings_at(&vocabulary->names, label, &bytes);
+        at += (size_t)snprintf(to + at, sizeof(got[0]) - at, "%.*s ",
+                               (int)bytes, name);
+    }
+    skn_vocabulary_destroy(&vocabulary);
+    skn_dataset_close(&dataset);
+    return to;
+}
+
+/* The text of a row alone decides; other columns do where there is none. */
+Test(text_rows, columns_do_not_change_what_is_held_back)
+{
+    static char rows[3][16384];
+    size_t at[3] = { 0 };
+    for (int k = 0; k < 200; k++) {
+        const bool has_text = k % 2 == 0;
+        char word[16] = "";
+        if (has_text)
+            (void)snprintf(word, sizeof(word), "word%d", k / 4);
+        if (k == 0)
+            at[0] += (size_t)snprintf(rows[0], sizeof(rows[0]),
+                                      "text,labels,kind,price\n");
+        at[0] += (size_t)snprintf(rows[0] + at[0], sizeof(rows[0]) - at[0],
+                                  "%s ,l%d,k%d,%d.0\n", word, k, k, k);
+        at[1] += (size_t)snprintf(rows[1] + at[1], sizeof(rows[1]) - at[1],
+                                  "{\"text\": \"%s\", \"labels\": \"l%d\", "
+                                  "\"kind\": \"k%d\", \"price\": %d}\n",
+                                  word, k, k, k);
+        if (has_text)
+            at[2] += (size_t)snprintf(rows[2] + at[2], sizeof(rows[2]) - at[2],
+                                      "__label__l%d %s\n", k, word);
+    }
+    const char *columns = held_back(rows[0], BOTH_COLUMNS);
+    cr_expect_str_eq(held_back(rows[1], BOTH_COLUMNS), columns);
+    const char *fewer = held_back(rows[2], COLUMNS(""));
+    size_t odd = 0, even = 0;
+    for (int k = 0; k < 200; k++) {
+        char name[8], twin[8];
+        (void)snprintf(name, sizeof(name), "l%d ", k);
+        (void)snprintf(twin, sizeof(twin), "l%d ", k ^ 2);
+        const bool is_held = strstr(columns, name) != NULL;
+        *(k % 2 ? &odd : &even) += is_held;
+        if (k % 2 == 0)
+            cr_expect_eq(is_held, strstr(fewer, name) != NULL, "%s", name);
+        if (k % 2 == 0)
+            cr_expect_eq(is_held, strstr(columns, twin) != NULL, "%s", name);
+    }
+    cr_expect(odd > 30 && odd < 70 && even > 30 && even < 70);
 }
 
 Test(text_rows, a_share_of_numbered_points_is_held_back)

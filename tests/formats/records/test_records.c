@@ -165,6 +165,19 @@ Test(records, columns_of_categories_and_numbers)
            "f:2: column 'price' has 'x', which is not a number\n"
            "f:3: \"kind\" must be a string or a number, found an array\n"
            "4<d>>7>>\n");
+    /* A number is rounded, as in csv; a name is not. */
+    expect("{\"labels\": \"a\", \"price\": 18446744073709551616}\n"
+           "{\"labels\": \"b\", \"price\": 9007199254740993, "
+           "\"id\": 18446744073709551616, \"kind\": 7}\n"
+           "{\"labels\": \"c\", \"kind\": 18446744073709551616}\n"
+           "{\"labels\": \"d\", \"kind\": {}}\n",
+           &table,
+           "json\n"
+           "1<a>>>>1.8446744073709552e+19\n"
+           "2<b>>7>>9007199254740992\n"
+           "f:3: \"kind\" must be a string or a number, found a number of too "
+           "many digits\n"
+           "f:4: \"kind\" must be a string or a number, found an object\n");
     /* A row of fastText has none. */
     expect("__label__a some 12\n", &table, "fasttext\n1<a>some 12\n");
 }
@@ -183,6 +196,19 @@ Test(records, a_column_is_read_once)
            "there are more than 256 columns to be read\n");
 }
 
+/* It would be found in every line of text. */
+Test(records, a_column_has_a_name)
+{
+    expect("some words\n",
+           &(skn_records_options_t){ .category_columns = " ,shop",
+                                     .otherwise = SKN_RECORDS_FASTTEXT },
+           "data.category_columns has an empty name\n");
+    expect("x\n", &(skn_records_options_t){ .text_columns = "a,,b" },
+           "data.text_column has an empty name\n");
+    expect("x\n", &(skn_records_options_t){ .number_columns = "a, ," },
+           "data.number_columns has an empty name\n");
+}
+
 Test(records, csv_whose_quotation_mark_is_not_closed)
 {
     expect("labels,text\na,\"b\nc,d\n", NULL,
@@ -190,20 +216,39 @@ Test(records, csv_whose_quotation_mark_is_not_closed)
            "the end of the file\n");
 }
 
-Test(records, csv_whose_quotation_mark_takes_too_much_is_read_on)
+/* `bytes` bytes of lines that begin with `start`, for free(). */
+static char *
+long_text(const char *start, size_t bytes)
 {
-    size_t bytes = (33u << 20) + 64;
     char *text = malloc(bytes);
     cr_assert_not_null(text);
     memset(text, 'x', bytes);
     for (size_t k = 0; k < bytes; k += 1 << 20)
         text[k] = '\n';
-    memcpy(text, "labels,text\na,\"b", 16);
+    memcpy(text, start, strlen(start));
+    return text;
+}
+
+Test(records, csv_whose_quotation_mark_takes_too_much_is_read_on)
+{
+    size_t bytes = (33u << 20) + 64;
+    char *text = long_text("labels,text\na,\"b", bytes);
     memcpy(text + bytes - 10, "\nc,d\ne,f\n\n", 10);
     const char *got = rows_of(text, bytes, NULL);
     cr_expect(strstr(got, "csv\nf:2: the row has more than 33554432 bytes; is "
                           "a quotation mark not closed?\n") == got);
     cr_expect(strstr(got, "\n37<e>f\n"));
+    free(text);
+}
+
+Test(records, csv_whose_names_do_not_end_is_not_read_on)
+{
+    size_t bytes = (33u << 20) + 64;
+    char *text = long_text("text,\"labels", bytes);
+    cr_expect_str_eq(
+        rows_of(text, bytes, NULL),
+        "f:1: the row has more than 33554432 bytes; is a quotation "
+        "mark not closed?\n");
     free(text);
 }
 
@@ -244,6 +289,15 @@ Test(records, what_is_not_recognised_is_refused)
     expect("", NULL,
            "f: the file is empty\n"
            "a row has labels and a text, or labels and feature:value\n");
+    const char *const array =
+        "f:1: begins an array of JSON, and each line has to be one object\n"
+        "write its elements as lines, for example with jq -c '.[]'\n";
+    expect("[\n {\"text\": \"a\"}\n]\n", NULL, array);
+    expect(" [ {\"text\": \"a\", \"labels\": []}]\n", NULL, array);
+    expect("[{\"text\": \"a\"}]\n",
+           &(skn_records_options_t){ .format = SKN_RECORDS_JSON }, array);
+    expect("[text],labels\n",
+           &(skn_records_options_t){ .text_columns = "[text]" }, "csv\n");
     expect("Nothing of it\n", NULL,
            "f:1: is not recognised as fastText, CSV, TSV, JSON lines or "
            "numbered features\n"

@@ -125,6 +125,36 @@ Test(cache_place, a_folder_that_cannot_be_written_sends_the_cache_home)
     folder_remove(folder.path);
 }
 
+/* Their name is that of the first and more, and no file has it. */
+Test(cache_place, several_files_have_a_place_there_as_well)
+{
+    folder_t folder;
+    char source[1200], start[600];
+    folder_make(&folder);
+    text_write(folder.file, sample_text);
+    (void)snprintf(source, sizeof(source), "%s\n%s", folder.file, folder.file);
+    (void)snprintf(start, sizeof(start), "%s/skein/f.txt.and-1-more-",
+                   folder.other);
+    cr_assert_eq(chmod(folder.file, 0644), 0);
+    cr_assert_eq(mkdir(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.other, 0777), 0);
+    cr_assert_eq(chmod(folder.path, 0555), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        skn_dataset_t *dataset = open_good(source, NULL);
+        const skn_dataset_info_t *info = skn_dataset_info(dataset);
+        cr_expect_eq(info->built, turn == 0);
+        cr_assert_not_null(info->cache_path);
+        cr_expect_eq(strncmp(info->cache_path, start, strlen(start)), 0, "%s",
+                     info->cache_path);
+        skn_dataset_close(&dataset);
+    }
+    cr_assert(getuid() != 0 || seteuid(0) == 0);
+    cr_assert_eq(chmod(folder.path, 0755), 0);
+    folder_remove(folder.path);
+}
+
 Test(cache_place, a_name_without_room_for_the_suffix_sends_the_cache_home)
 {
     folder_t folder;

@@ -203,6 +203,64 @@ Test(files, a_list_and_a_pattern_are_files_in_their_order)
     folder_remove(folder.path);
 }
 
+static void
+expect_stem(const char *source, const char *folder, const char *wanted)
+{
+    char path[700];
+    skn_files_t files = list_good(source);
+    char *stem = skn_files_cache_stem(&files, source);
+    (void)snprintf(path, sizeof(path), "%s%s", folder, wanted);
+    cr_expect_str_eq(stem, path);
+    free(stem);
+    skn_files_fini(&files);
+}
+
+Test(files, a_cache_is_named_for_the_first_file_of_a_pattern)
+{
+    folder_t folder;
+    char source[600];
+    folder_make(&folder);
+    put(&folder, "d/a.csv", "a");
+    put(&folder, "d/b.csv", "b");
+    put(&folder, "[x].csv", "x");
+    (void)snprintf(source, sizeof(source), "%s/d/*", folder.path);
+    expect_stem(source, folder.path, "/d/a.csv.and-1-more");
+    (void)snprintf(source, sizeof(source), "%s/d/a*", folder.path);
+    expect_stem(source, folder.path, "/d/a.csv");
+    (void)snprintf(source, sizeof(source), "%s/d*", folder.path);
+    expect_stem(source, folder.path, "/d/a.csv.and-1-more");
+    (void)snprintf(source, sizeof(source), "%s/d", folder.path);
+    expect_stem(source, folder.path, "/d");
+    (void)snprintf(source, sizeof(source), "%s/[x].csv", folder.path);
+    expect_stem(source, folder.path, "/[x].csv");
+    folder_remove(folder.path);
+}
+
+/* Their sizes and times may be equal. */
+Test(files, the_fingerprint_of_a_list_has_its_names)
+{
+    folder_t folder;
+    char source[1200];
+    uint64_t fingerprint[2];
+    folder_make(&folder);
+    const char *at = folder.path, *const names[] = { "a", "b", "c" };
+    for (int k = 0; k < 3; k++) {
+        struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+        put(&folder, names[k], "x");
+        (void)snprintf(source, sizeof(source), "%s/%s", at, names[k]);
+        cr_assert_eq(utimensat(AT_FDCWD, source, times, 0), 0);
+    }
+    for (int k = 0; k < 2; k++) {
+        (void)snprintf(source, sizeof(source), "%s/a\n%s/%s", at, at,
+                       names[k + 1]);
+        skn_files_t files = list_good(source);
+        fingerprint[k] = files.fingerprint;
+        skn_files_fini(&files);
+    }
+    cr_expect_neq(fingerprint[0], fingerprint[1]);
+    folder_remove(folder.path);
+}
+
 /* Whatever is in them: it may be a token file of words. */
 Test(files, files_are_checked_without_being_read)
 {

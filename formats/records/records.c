@@ -124,6 +124,8 @@ take_columns(skn_records_t *records, skn_error_t *error)
                              "data.number_columns", error);
     records->may_lack_text = records->column_count > records->text_count &&
                              strcmp(texts, TEXT_COLUMN_DEFAULT) == 0;
+    records->may_lack_any =
+        records->column_count > records->text_count && how->labels_optional;
     if (!label || !*label)
         label = LABEL_COLUMN_DEFAULT;
     records->label_column =

@@ -49,7 +49,9 @@ typedef struct skn_records_options {
     /* Divides the labels in their column; NULL or "": the whole is one label.
      * An array of json is divided by its elements, and not otherwise. */
     const char *label_separator;
-    bool labels_optional; /* for prediction: the column may be missing */
+    /* For prediction: the column of labels may be missing, and where there are
+     * columns of categories or numbers, all but one of the columns, too. */
+    bool labels_optional;
     /* With format AUTO: that of a file which looks like none, such as lines of
      * text for fasttext; csv then is what has the columns of text. AUTO: such a
      * file is refused. */

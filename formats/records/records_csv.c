@@ -248,17 +248,25 @@ static skn_status_t
 take_columns(skn_records_t *records, skn_error_t *error)
 {
     skn_status_t status = SKN_OK;
+    size_t missing = 0;
     for (size_t k = 0; status == SKN_OK && k < records->column_count; k++) {
+        const skn_span_t name = records->column[k];
+        const bool may_lack =
+            records->may_lack_any || (k == 0 && records->may_lack_text);
         const char *key = k < records->text_count    ? "data.text_column"
                           : k < records->number_from ? "data.category_columns"
                                                      : "data.number_columns";
         records->column_at[k] = SIZE_MAX;
-        if (k > 0 || !records->may_lack_text ||
-            find_column(records, records->column[k]) != SIZE_MAX)
-            status = take_column(records, records->column[k], key,
-                                 &records->column_at[k], error);
+        if (may_lack && find_column(records, name) == SIZE_MAX)
+            missing++;
+        else
+            status =
+                take_column(records, name, key, &records->column_at[k], error);
     }
-    return status;
+    return status == SKN_OK && missing == records->column_count
+               ? refuse_column(records, records->column[0], "data.text_column",
+                               error)
+               : status;
 }
 
 static skn_status_t
@@ -360,15 +368,24 @@ has_name(skn_span_t line, char separator, skn_span_t name)
     return false;
 }
 
+/* Whether the line has the first column, or any, where one suffices. */
+static bool
+has_any_name(const skn_records_t *records, skn_span_t line, char separator)
+{
+    bool has = has_name(line, separator, records->column[0]);
+    if (records->column_count > records->text_count)
+        for (size_t k = 1; k < records->column_count && !has; k++)
+            has = has_name(line, separator, records->column[k]);
+    return has;
+}
+
 /* A row of names. */
 static bool
 looks(const skn_records_t *records, skn_span_t line)
 {
     char separator = separator_of(line);
     if (records->options.otherwise != SKN_RECORDS_AUTO)
-        return has_name(
-            line, separator,
-            records->column[records->may_lack_text ? records->text_count : 0]);
+        return has_any_name(records, line, separator);
     if (count_outside_quotes(line, separator) == 0 &&
         !skn_span_equal(line, records->column[0]))
         return false;

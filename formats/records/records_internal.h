@@ -49,7 +49,8 @@ struct skn_records {
     /* Columns of texts; of these, categories and numbers; and of the former
      * two. */
     size_t text_count, column_count, number_from;
-    bool may_lack_text;            /* the first column need not be there */
+    bool may_lack_text; /* the first column need not be there */
+    bool may_lack_any;  /* one suffices: of a question to a model of several */
     skn_span_list_t labels, texts; /* of the row */
     uint64_t line;                 /* where the row began; 0: between rows */
     skn_csv_row_t csv;

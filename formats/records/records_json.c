@@ -142,7 +142,7 @@ add_text(skn_records_t *records, size_t k, size_t *at, skn_error_t *error)
     const skn_span_t column = records->column[k];
     const json_t *value =
         json_object_getn(records->object, column.at, column.bytes);
-    if (!value && records->may_lack_text)
+    if (!value && (records->may_lack_text || records->may_lack_any))
         return SKN_OK;
     if (!value)
         return skn_fail(error, SKN_BAD_DATA, "%s:%" PRIu64 ": has no \"%.*s\"",

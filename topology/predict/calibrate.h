@@ -58,8 +58,8 @@ typedef struct skn_calibrated {
 /* Fits to at most 10,000 points, evenly spaced, of the test set of the run in
  * the folder `run` (fewer where the output layer is so large that they would
  * take long), whose model `path` names; it replaces an older fit. 0
- * points: the run has no test set. `stop` may be NULL; once it is true, the call
- * ends soon with SKN_UNAVAILABLE. Any thread. */
+ * points: the run has no test set. `stop` may be NULL; once it is true, the
+ * call ends soon with SKN_UNAVAILABLE. Any thread. */
 skn_status_t skn_calibrate(const char *path, const char *run,
                            const atomic_bool *stop,
                            skn_calibrated_t *calibrated, skn_error_t *error);

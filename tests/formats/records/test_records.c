@@ -178,6 +178,17 @@ Test(records, columns_of_categories_and_numbers)
            "f:3: \"kind\" must be a string or a number, found a number of too "
            "many digits\n"
            "f:4: \"kind\" must be a string or a number, found an object\n");
+    skn_records_options_t question = table;
+    question.labels_optional = true;
+    question.otherwise = SKN_RECORDS_FASTTEXT;
+    expect("made,text\nm,t\n", &question, "csv\n2>t>>m>\n");
+    expect("price\n2\n", &question, "csv\n2>>>>2\n");
+    expect("{\"kind\": \"k\"}\n{}\n", &question, "json\n1>>k>>\n2>>>>\n");
+    expect("some words\n", &question, "fasttext\n1>some words\n");
+    question.format = SKN_RECORDS_CSV;
+    expect("a,b\n", &question,
+           "f:1: no column is named 'text'\n"
+           "set data.text_column; there are a, b\n");
     /* A row of fastText has none. */
     expect("__label__a some 12\n", &table, "fasttext\n1<a>some 12\n");
 }

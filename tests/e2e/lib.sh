@@ -115,6 +115,28 @@ wait_until() {
     done
 }
 
+# trainers PID: what PID has started that trains: it, or those below it that
+# have started nobody, but no coordinator.
+trainers() {
+    local child children
+    children=$(pgrep -P "$1")
+    for child in $children; do trainers "$child"; done
+    [ -n "$children" ] ||
+        grep -aqs "skein.coordinator" "/proc/$1/cmdline" || echo "$1"
+}
+
+# frozen PID COMMAND...: runs COMMAND while what PID has started does not train:
+# a command that waits in vain for what they hold would wait beside busy cores.
+frozen() {
+    local code=0 busy
+    mapfile -t busy < <(trainers "$1")
+    shift
+    kill -STOP "${busy[@]}"
+    "$@" || code=$?
+    kill -CONT "${busy[@]}"
+    return $code
+}
+
 # hold_ports COUNT: sets `ports` to ports of loopback that nobody else is given
 # until the script ends.
 hold_ports() {

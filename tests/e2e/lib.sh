@@ -104,11 +104,16 @@ check_match() {
 }
 
 # wait_until TRIES COMMAND...: polls a state that only another process can
-# change; gives up after TRIES tenths of a second.
+# change, often at first; gives up after TRIES tenths of a second or a little
+# more.
 wait_until() {
-    local tries=$1
+    local tries=$1 soon=50
     shift
     while ! "$@" >/dev/null 2>&1; do
+        if [ $((soon -= 1)) -ge 0 ]; then
+            sleep 0.01
+            continue
+        fi
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || return 1
         sleep 0.1

@@ -159,7 +159,8 @@ lead_pid=$!
 at_exit "kill -9 $lead_pid 2>/dev/null"
 await "a run that is started from here trains" '"checkpoint"' once.json
 frozen "$lead_pid" check_code 75 "it is not started from elsewhere, too" \
-    "$skein" up tiny.yaml --local-nodes 2 --elastic -o checkpoint.path=once -o train.epochs=100000
+    "$skein" up tiny.yaml --local-nodes 2 --elastic -o checkpoint.path=once \
+    -o train.epochs=100000
 kill -9 "$(pgrep -P "$lead_pid" -f 'skein coordinator')"
 kill -TERM "$lead_pid"
 check "SIGTERM ends up well while its coordinator is away" \

@@ -160,8 +160,10 @@ check "copies change nothing" "${up[@]}" 2 "${pair[@]}" \
     -o checkpoint.copies=2 -o checkpoint.path=copies
 check_equal "  in the files" "$(files_of copies)" "$(files_of p1)"
 # Five times the points, so that there is time to stop the ranker.
-{ sed '1s/^600/3000/' train.txt; for _ in 2 3 4 5; do sed 1d train.txt; done; } \
-    >more.txt
+{
+    sed '1s/^600/3000/' train.txt
+    for _ in 2 3 4 5; do sed 1d train.txt; done
+} >more.txt
 fixed+=(-o data.train=more.txt)
 "$skein" train tiny.yaml "${fixed[@]}" -o checkpoint.path=f1 >/dev/null
 "${up[@]}" 2 "${fixed[@]}" -o checkpoint.path=f2 --requeue-code 85 \

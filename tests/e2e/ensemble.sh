@@ -71,31 +71,17 @@ check_match "a plan is of one of them" '^# one of 3 networks' \
 
 # --- killed, stopped, and resumed -------------------------------------------
 long=("${three[@]}" -o checkpoint.path=killed -o train.epochs=10)
-# until_saved NETWORK: reads events, and passes on what it read, up to the first
-# checkpoint of that network, which ends soon after.
-until_saved() {
-    local line here=
-    while read -r line; do
-        echo "$line"
-        [[ $line != *'"network":'"$1"* ]] || here=yes
-        [[ $here != yes || $line != *'"event":"checkpoint"'* ]] || return 0
-    done
-}
 mkfifo events
 "$skein" train tiny.yaml "${long[@]}" -o checkpoint.path=whole >whole.out 2>&1
 for signal in KILL TERM; do
     rm -rf killed
     setsid "$skein" train tiny.yaml "${long[@]}" >events 2>&1 &
     victim=$!
-    {
-        until_saved 2
-        if [ $signal = KILL ]; then
-            kill -KILL -- "-$victim"
-        else
-            kill -TERM "$victim"
-        fi
-        cat
-    } <events >killed.out
+    whom=$victim
+    [ $signal = TERM ] || whom=-$victim
+    # Soon after its first checkpoint the second network ends.
+    at_line '*"network":2*' at_line '*"event":"checkpoint"*' \
+        kill -$signal -- "$whom" <events >killed.out
     code=0
     wait "$victim" 2>/dev/null || code=$?
     [ $signal = KILL ] || check_equal "a stop is no failure" "$code" 0

@@ -25,11 +25,9 @@ epochs=12
 "$skein" train tiny.yaml --json -o checkpoint.path=alone \
     -o train.epochs=$epochs >alone.json 2>alone.err </dev/null
 want=$(sha_of alone.json)
-# A run that lasts while its nodes come and go.
-long=(-o train.epochs=220 -o train.evaluate.every_epochs=0)
-"$skein" train tiny.yaml --json -o checkpoint.path=alone_long "${long[@]}" \
-    >alone_long.json 2>alone_long.err </dev/null
-want_long=$(sha_of alone_long.json)
+# A run that lasts while its nodes come and go; its end comes when they have.
+unmeasured=(-o train.evaluate.every_epochs=0)
+long=(-o train.epochs=1000000 "${unmeasured[@]}")
 
 # done_of RUN: the weights, by whichever node led at the end.
 done_of() { sha_of <(cat "$1".[abc].json); }
@@ -61,8 +59,6 @@ pid_a=$started
 member moving b "${long[@]}"
 pid_b=$started
 await "members find their coordinator" 'b is here' moving.lead.json
-check_code 75 "a second process of a member is refused" \
-    "$skein" member b three.yaml -o checkpoint.path=moving "${long[@]}"
 await "two of three begin" 'generation 1 from batch 0: a and b' \
     moving.lead.json
 await "and train" '"checkpoint"' moving.a.json
@@ -84,11 +80,26 @@ await "a coordinator that was killed finds its run" \
     'generation [0-9]+ continues' moving.lead.json
 member moving c "${long[@]}"
 pid_c=$started
-check "the coordinator ends well" wait "$lead_pid"
-check "the member that was there from the beginning ends well" wait "$pid_a"
-wait "$pid_c"
+await "  and the dead one comes back" 'a and c; c joins' moving.lead.json
+kill -TERM "$lead_pid"
+check "SIGTERM stops the run" wait "$lead_pid" "$pid_a" "$pid_c"
+batch=0
+for name in a b c; do
+    held=$(batch_of moving/$name) && [ "$held" -gt "$batch" ] && batch=$held
+done
+short=(-o train.epochs=$((batch / 19 + 3)) "${unmeasured[@]}")
+lead moving --wait 1 "${short[@]}"
+lead_pid=$started
+member moving a "${short[@]}"
+pid_a=$started
+member moving c "${short[@]}"
+pid_c=$started
+check "it goes on to its end, which may be another one now" wait "$lead_pid"
+check "  as do the members" wait "$pid_a" "$pid_c"
+"$skein" train tiny.yaml --json -o checkpoint.path=alone_long "${short[@]}" \
+    >alone_long.json 2>alone_long.err </dev/null
 check_equal "and the weights are those of an undisturbed run" \
-    "$(done_of moving)" "$want_long"
+    "$(done_of moving)" "$(sha_of alone_long.json)"
 
 # --- who may not -----------------------------------------------------------
 check_code 64 "a file without a coordinator is refused" \
@@ -96,6 +107,12 @@ check_code 64 "a file without a coordinator is refused" \
 lead shut --wait 600
 lead_pid=$started
 await "the coordinator listens" '"run"' shut/coordinator.journal
+member shut b
+await "a member waits for the others" 'b is here' shut.lead.json
+check_code 75 "a second process of a member is refused" \
+    "$skein" member b three.yaml -o checkpoint.path=shut
+kill -TERM "$started"
+check "  and SIGTERM ends the first" wait "$started"
 check_code 75 "a second coordinator of a run is refused" \
     "$skein" coordinator three.yaml -o checkpoint.path=shut
 mv a.key a.key.kept && mv a.key_secret a.key_secret.kept
@@ -141,8 +158,9 @@ check_match "its folder is the model that its nodes hold" \
 lead_pid=$!
 at_exit "kill -9 $lead_pid 2>/dev/null"
 await "a run that is started from here trains" '"checkpoint"' once.json
-check_code 75 "it is not started from elsewhere, too" "$skein" up tiny.yaml \
-    --local-nodes 2 --elastic -o checkpoint.path=once -o train.epochs=100000
+frozen "$lead_pid" check_code 75 "it is not started from elsewhere, too" \
+    "$skein" up tiny.yaml --local-nodes 2 --elastic -o checkpoint.path=once \
+    -o train.epochs=100000
 kill -9 "$(pgrep -P "$lead_pid" -f 'skein coordinator')"
 kill -TERM "$lead_pid"
 check "SIGTERM ends up well while its coordinator is away" \

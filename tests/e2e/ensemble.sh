@@ -70,19 +70,18 @@ check_match "a plan is of one of them" '^# one of 3 networks' \
     <("$skein" plan tiny.yaml -o train.ensemble=3 -o checkpoint.path=plan)
 
 # --- killed, stopped, and resumed -------------------------------------------
-long=("${three[@]}" -o checkpoint.path=killed -o train.epochs=40)
+long=("${three[@]}" -o checkpoint.path=killed -o train.epochs=10)
+mkfifo events
 "$skein" train tiny.yaml "${long[@]}" -o checkpoint.path=whole >whole.out 2>&1
 for signal in KILL TERM; do
     rm -rf killed
-    setsid "$skein" train tiny.yaml "${long[@]}" >killed.out 2>&1 &
+    setsid "$skein" train tiny.yaml "${long[@]}" >events 2>&1 &
     victim=$!
-    wait_until 300 grep -q '"network":2' killed.out
-    wait_until 300 test -e killed/network-2/latest
-    if [ $signal = KILL ]; then
-        kill -KILL -- "-$victim"
-    else
-        kill -TERM "$victim"
-    fi
+    whom=$victim
+    [ $signal = TERM ] || whom=-$victim
+    # Soon after its first checkpoint the second network ends.
+    at_line '*"network":2*' at_line '*"event":"checkpoint"*' \
+        kill -$signal -- "$whom" <events >killed.out
     code=0
     wait "$victim" 2>/dev/null || code=$?
     [ $signal = KILL ] || check_equal "a stop is no failure" "$code" 0

@@ -104,15 +104,42 @@ check_match() {
 }
 
 # wait_until TRIES COMMAND...: polls a state that only another process can
-# change; gives up after TRIES tenths of a second.
+# change, often at first; gives up after TRIES tenths of a second or a little
+# more.
 wait_until() {
-    local tries=$1
+    local tries=$1 soon=50
     shift
     while ! "$@" >/dev/null 2>&1; do
+        if [ $((soon -= 1)) -ge 0 ]; then
+            sleep 0.01
+            continue
+        fi
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || return 1
         sleep 0.1
     done
+}
+
+# trainers PID: what PID has started that trains: it, or those below it that
+# have started nobody, but no coordinator.
+trainers() {
+    local child children
+    children=$(pgrep -P "$1")
+    for child in $children; do trainers "$child"; done
+    [ -n "$children" ] ||
+        grep -aqs "skein.coordinator" "/proc/$1/cmdline" || echo "$1"
+}
+
+# frozen PID COMMAND...: runs COMMAND while what PID has started does not train:
+# a command that waits in vain for what they hold would wait beside busy cores.
+frozen() {
+    local code=0 busy
+    mapfile -t busy < <(trainers "$1")
+    shift
+    kill -STOP "${busy[@]}"
+    "$@" || code=$?
+    kill -CONT "${busy[@]}"
+    return $code
 }
 
 # hold_ports COUNT: sets `ports` to ports of loopback that nobody else is given

@@ -17,6 +17,25 @@ tiny_model
 sed -i -e 's/, shards: 2//' -e 's/^train:/train:\n  reduction: fixed/' tiny.yaml
 long=(-o train.epochs=100000 -o train.evaluate.every_epochs=0)
 
+# busy FOLDER: who may not train beside the run in it; both wait for it.
+busy() {
+    local folder=$1 beside code=0
+    cp -r "$folder/n0" "$folder/gone"
+    "$skein" train tiny.yaml --resume "${long[@]}" \
+        -o checkpoint.path="$folder/gone" >beside.out 2>&1 </dev/null &
+    beside=$!
+    check_code 75 "one process does not train beside nodes" "$skein" train \
+        tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder"
+    check_match "  with a message" "^skein: $folder/.* is held by another \
+process; nodes still train there" .check
+    check "  and leaves the folder to them" test ! -e "$folder/run.json"
+    wait $beside || code=$?
+    check_equal "nor in the folder of a node that is gone" $code 75
+    check_match "  with a message, too" \
+        "^skein: .*/coordinator.journal is held \
+by another process; nodes still train there" beside.out
+    rm -r "$folder/gone"
+}
 # stopped_run FOLDER NODES OPTION...: an elastic run, told to stop on its way.
 stopped_run() {
     local folder=$1 nodes=$2 up
@@ -27,18 +46,7 @@ stopped_run() {
     up=$!
     at_exit "kill -9 $up 2>/dev/null"
     wait_until 300 eval "[ \$(grep -c '\"checkpoint\"' '$folder.json') -ge 3 ]"
-    check_code 75 "one process does not train beside them" "$skein" train \
-        tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder"
-    check_match "  with a message" "^skein: $folder/.* is held by another \
-process; nodes still train there" .check
-    check "  and leaves the folder to them" test ! -e "$folder/run.json"
-    cp -r "$folder/n0" "$folder/gone"
-    check_code 75 "nor in the folder of a node that is gone" "$skein" train \
-        tiny.yaml --resume "${long[@]}" -o checkpoint.path="$folder/gone"
-    check_match "  with a message, too" \
-        "^skein: .*/coordinator.journal is held \
-by another process; nodes still train there" .check
-    rm -r "$folder/gone"
+    frozen "$up" busy "$folder"
     kill -TERM "$up"
     check "a run of $nodes nodes in $folder stops after SIGTERM" wait "$up"
 }

@@ -11,6 +11,7 @@ import array
 import cmath
 import json
 import math
+import os
 import pathlib
 import random
 import socket
@@ -33,6 +34,20 @@ CONFIG = {"vocab_size": VOCABULARY, "hidden_size": WIDTH,
           "intermediate_size": INNER, "num_hidden_layers": LAYERS,
           "num_attention_heads": HEADS, "max_position_embeddings": CONTEXT,
           "rms_norm_eps": EPSILON, "rope_theta": THETA}
+# Several commands of gpt.py in one process: PyTorch takes seconds to start.
+SEVERAL = """
+import json, sys
+import gpt
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["gpt.py", *words]
+    gpt.main()
+    print("null")
+"""
+# What to choose the kernels by takes six processes, which nightly has.
+if "SKEIN_TESTS" not in os.environ:
+    os.environ.setdefault(tuned.MARK, json.dumps(
+        {"openblas_coretype": "Nehalem", "gflops": {"Nehalem": 1.0},
+         "malloc": tuned.MALLOC}))
 
 
 def shapes():
@@ -182,16 +197,36 @@ class Twin(unittest.TestCase):
         (cls.folder / "ids").write_bytes(array.array("H", cls.ids).tobytes())
         cls.step = cls.peer("gpt.py", "train", "--rows", "4", "--steps", "1",
                             "--gradients", "gradients", "--save", "after")
-        cls.three = cls.peer("gpt.py", "train", "--rows", "1", "--micros", "4",
-                             "--steps", "3")
+        write_file(cls.folder / "half", cls.weights, bf16=True)
+        cls.three, cls.scored, cls.continued, cls.half = cls.several(
+            cls.words("train", "--rows", "1", "--micros", "4", "--steps", "3"),
+            cls.words("eval"),
+            cls.words("generate", "--prompt", "3,1", "--tokens", "7"),
+            cls.words("train", "--rows", "4", "--steps", "1", "--precision",
+                      "bf16", load="half"))
+
+    @staticmethod
+    def words(*words, load="base"):
+        """With what all commands have."""
+        return [*words, "--load", load, "--ids", "ids", "--rate", str(RATE),
+                "--decay", str(DECAY), "--clip", str(CLIP)]
 
     @classmethod
-    def start(cls, program, *words, load="base"):
-        return subprocess.Popen(
-            [PYTHON, str(PEERS / program), *words, "--load", load, "--ids",
-             "ids", "--rate", str(RATE), "--decay", str(DECAY), "--clip",
-             str(CLIP)], cwd=cls.folder, env=cls.environment, text=True,
-            stdout=subprocess.PIPE)
+    def start(cls, *words):
+        return subprocess.Popen([PYTHON, *words], cwd=cls.folder, text=True,
+                                env=dict(cls.environment, PYTHONPATH=PEERS),
+                                stdout=subprocess.PIPE)
+
+    @classmethod
+    def several(cls, *commands):
+        """The lines of each command of gpt.py."""
+        found = [[]]
+        for told in cls.end(cls.start("-c", SEVERAL, json.dumps(commands))):
+            if told is None:
+                found.append([])
+            else:
+                found[-1].append(told)
+        return found[:-1]
 
     @classmethod
     def end(cls, process):
@@ -201,13 +236,13 @@ class Twin(unittest.TestCase):
         return [json.loads(line) for line in text.splitlines()]
 
     @classmethod
-    def peer(cls, *words, **more):
-        return cls.end(cls.start(*words, **more))
+    def peer(cls, program, *words):
+        return cls.end(cls.start(PEERS / program, *cls.words(*words)))
 
     def test_the_loss_is_that_of_the_formulas(self):
         want = nats(self.weights, self.ids)
         self.assertAlmostEqual(self.step[0]["loss"], want, delta=1e-5)
-        told = self.peer("gpt.py", "eval")[-1]
+        told = self.scored[-1]
         self.assertAlmostEqual(told["nats"], want, delta=1e-5)
         self.assertEqual(told["tokens"], len(self.ids) - 1)
 
@@ -251,9 +286,10 @@ class Twin(unittest.TestCase):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = str(probe.getsockname()[1])
-        stages = [self.start("gloo.py", "--rank", rank, "--world", "2",
-                             "--port", port, "--interface", "lo", "--rows",
-                             "1", "--micros", "4", "--steps", "3")
+        stages = [self.start(PEERS / "gloo.py", *self.words(
+                      "--rank", rank, "--world", "2", "--port", port,
+                      "--interface", "lo", "--rows", "1", "--micros", "4",
+                      "--steps", "3"))
                   for rank in "01"]
         told = [self.end(stage) for stage in stages][0]
         for own, whole in zip(told[:3], self.three[:3]):
@@ -261,18 +297,14 @@ class Twin(unittest.TestCase):
             self.assertAlmostEqual(own["norm"], whole["norm"], delta=1e-4)
 
     def test_generated_ids_are_the_likeliest(self):
-        told = self.peer("gpt.py", "generate", "--prompt", "3,1", "--tokens",
-                         "7")[-1]["ids"]
+        told = self.continued[-1]["ids"]
         self.assertEqual(told[:2], [3, 1])
         for end in range(2, 9):
             chance = probabilities(self.weights, told[:end][-CONTEXT:])[-1]
             self.assertAlmostEqual(chance[told[end]], max(chance), delta=1e-5)
 
     def test_bf16_is_near_f32(self):
-        write_file(self.folder / "half", self.weights, bf16=True)
-        told = self.peer("gpt.py", "train", "--rows", "4", "--steps", "1",
-                         "--precision", "bf16", load="half")
-        self.assertAlmostEqual(told[0]["loss"], self.step[0]["loss"],
+        self.assertAlmostEqual(self.half[0]["loss"], self.step[0]["loss"],
                                delta=0.05)
 
     def test_the_settings_are_told(self):

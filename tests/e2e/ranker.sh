@@ -164,11 +164,11 @@ sed '1s/^600/3000/' train.txt >more.txt
 for _ in 2 3 4 5; do sed 1d train.txt; done >>more.txt
 fixed+=(-o data.train=more.txt)
 "$skein" train tiny.yaml "${fixed[@]}" -o checkpoint.path=f1 >/dev/null
+mkfifo f2.pipe
 "${up[@]}" 2 "${fixed[@]}" -o checkpoint.path=f2 --requeue-code 85 \
-    >f2.out 2>&1 &
+    >f2.pipe 2>&1 &
 victim=$!
-wait_until 300 grep -q '^done' f2.out
-kill -TERM "$victim"
+at_line 'done*' kill -TERM "$victim" <f2.pipe >f2.out
 wait "$victim"
 check_equal "a stop while the ranker is fitted has the requeue code" "$?" 85
 check_match "and a command that continues" '^stopped, with all networks' f2.out

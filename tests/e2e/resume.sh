@@ -15,6 +15,8 @@ RANDOM=${SKEIN_SEED:-$(($$ % 32768))}
 echo "seed $RANDOM of the moments: SKEIN_SEED repeats them"
 RANDOM=${SKEIN_SEED:-$RANDOM}
 epochs=12
+# Of kills at random a few are enough where long tests are left out.
+rounds=${ROUNDS:-${SKEIN_TESTS:+7}} rounds=${rounds:-3}
 
 train() { # NAME OPTION...
     local name=$1
@@ -78,14 +80,14 @@ disturbed() {
 }
 
 disturbed "window 1: killed at random moments, ends the same" \
-    killed1 "${ROUNDS:-7}" -o train.window=1
+    killed1 "$rounds" -o train.window=1
 # What `auto` takes where labels are many.
 uniform=(-o model.layers.output.sampler.kind=uniform
     -o model.layers.output.sampler.rows=100)
 disturbed "window 4, uniform: killed at random moments, ends the same" \
-    killed4 "${ROUNDS:-7}" -o train.window=4 "${uniform[@]}"
+    killed4 "$rounds" -o train.window=4 "${uniform[@]}"
 disturbed "validation and patience: the same best model" \
-    stale "${ROUNDS:-6}" -o train.window=4 -o train.validate=0.1 \
+    stale "$rounds" -o train.window=4 -o train.validate=0.1 \
     -o train.patience=3 -o train.epochs=20
 check_equal "  of the same epoch, with the same scores" \
     "$(event "done" best_epoch stale.json) $(event "done" p1 stale.json)" \
@@ -222,8 +224,8 @@ start held "${long[@]}"
 wait_until 100 has_checkpoint held
 worker=$(worker_of "$pid")
 begin=$(date +%s%3N)
-check_code 75 "a folder in use is refused" "$skein" train tiny.yaml --resume \
-    -o checkpoint.path=held
+frozen "$pid" check_code 75 "a folder in use is refused" "$skein" train \
+    tiny.yaml --resume -o checkpoint.path=held
 waited_ms=$(($(date +%s%3N) - begin))
 check_equal "  with its holder" "$(head -n 1 "$work/.check")" \
     "skein: held is held by process $worker; wait for it, or choose another \
@@ -259,12 +261,12 @@ fixed=(-o train.reduction=fixed -o train.window=2)
 for kind in exact uniform; do
     sampler=(-o "model.layers.output.sampler.kind=$kind")
     [ $kind = exact ] || sampler+=(-o model.layers.output.sampler.rows=100)
-    train "whole.$kind" "${fixed[@]}" "${sampler[@]}" -o train.epochs=30
-    start "$kind" "${fixed[@]}" "${sampler[@]}" -o train.epochs=30
+    train "whole.$kind" "${fixed[@]}" "${sampler[@]}" -o train.epochs=20
+    start "$kind" "${fixed[@]}" "${sampler[@]}" -o train.epochs=20
     wait_until 100 has_checkpoint "$kind"
     kill -9 "$pid"
     wait "$pid" 2>/dev/null
-    train "$kind" --resume "${fixed[@]}" "${sampler[@]}" -o train.epochs=30 \
+    train "$kind" --resume "${fixed[@]}" "${sampler[@]}" -o train.epochs=20 \
         -o model.layers.output.shards=3 -o model.layers.hidden.shards=1
     check "$kind: resumes on 3 and 1 shards" has_event resume "$kind.json"
     check_equal "  and ends the same as on 2 and 2" \

@@ -511,7 +511,7 @@ def check_evaluation(report, folder, what, words, told):
     first.until("start")
     expect("the evaluation has not begun")
     before = busy_s(first.process.pid)
-    while busy_s(first.process.pid) < before + 0.3:
+    while busy_s(first.process.pid) < before + 0.1:
         time.sleep(0.01)
     first.send(signal.SIGTERM, signal.SIGTERM)
     check_saved(report, f"{what} that is stopped in an evaluation saves", first,
@@ -536,12 +536,12 @@ def check_evaluations(report, folder):
     """A stop waits for none, however long it takes."""
     (folder / "d.yaml").write_text(DECODER, encoding="ascii")
     (folder / "text.txt").write_text("the stage of a layer token gradient .\n"
-                                     * 16000, encoding="ascii")
+                                     * 8000, encoding="ascii")
     head, *points = (folder / "train.txt").read_text().splitlines(True)
     counts = head.split()
-    counts[0] = str(len(points) * 400)
+    counts[0] = str(len(points) * 200)
     (folder / "many.txt").write_text(" ".join(counts) + "\n" +
-                                     "".join(points) * 400, encoding="ascii")
+                                     "".join(points) * 200, encoding="ascii")
     for what, (words, told) in PATIENT.items():
         check_evaluation(report, folder, what, words, told)
 

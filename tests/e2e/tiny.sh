@@ -4,7 +4,8 @@
 # and 200 points, 200 features, 900 labels in 60 topics; the seed is fixed) and
 # tiny.yaml (two shards a layer, 12 actors); the script then works there.
 # `event`, `sha_of` and `every_line_is_json` read what `--json` printed,
-# `batch_of` what a run has saved; `interrupted` stops a command as it reads.
+# `batch_of` what a run has saved; `interrupted` stops a command as it reads,
+# `at_line` as it prints.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 tiny_model() {
@@ -69,6 +70,19 @@ every_line_is_json() {
     python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     assert isinstance(json.loads(line), dict), line' "$1"
+}
+# at_line PATTERN COMMAND...: passes on its input, and runs the command as soon
+# as a line matches.
+at_line() {
+    local pattern=$1 line
+    shift
+    while IFS= read -r line; do
+        echo "$line"
+        # shellcheck disable=SC2053
+        [[ $line != $pattern ]] || break
+    done
+    "$@"
+    cat
 }
 # interrupted PIPE SAID COMMAND...: sends the command SIGINT once it, or its
 # worker, reads the named pipe, which has nothing; prints its exit code. What it

@@ -36,7 +36,7 @@ for config in "$root"/configs/*.yaml; do
     fewer=("${few[@]}")
     if grep -q "kind: decoder" "$config"; then
         fewer=(-o train.steps=1 -o model.width=64 -o train.batch_tokens=1024
-            -o train.micro_tokens=512)
+            -o train.micro_tokens=512 -o train.validate=0.002)
     fi
     check "configs/$name.yaml is good" "$skein" check "$config" "${data[@]}"
     check "configs/$name.yaml trains" "$skein" $verb "$config" "${fewer[@]}" \

@@ -6,6 +6,7 @@
 #include "formats/dataset/preprocessing.h"
 #include "formats/dataset/vocabulary.h"
 #include "tests/support/data_folder.h"
+#include "tests/support/sanitized.h"
 
 #define PREPROCESSING(format, bad)                                             \
     "{\"format\":\"" format "\",\"texts\":\"text\",\"labels\":\"labels\","     \
@@ -565,11 +566,12 @@ whole_cache(size_t *bytes)
 
 Test(text_rows, are_the_same_bytes_by_any_number_of_threads)
 {
-    static const uint32_t threads[] = { 1, 2, 5, 64, 1000 };
+    static const uint32_t threads[] = { 1, 1000, 2, 5, 64 };
+    const size_t count = UNDER_SANITIZER ? 2 : 5; /* its reads are the same */
     char *first = NULL;
     size_t first_bytes = 0, bytes;
     write_many_rows();
-    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+    for (size_t k = 0; k < count; k++) {
         const skn_dataset_options_t options = {
             .preprocessing = PREPROCESSING("csv", "0.01"),
             .threads = threads[k],

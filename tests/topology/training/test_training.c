@@ -18,7 +18,8 @@
 #include "tests/support/settle.h"
 #include "tests/topology/training/training_host.h"
 
-#define CYCLES 200
+/* What is left behind shows after eight; the nightly looks longer. */
+#define CYCLES (getenv("SKEIN_TESTS") ? 200 : 48)
 
 TestSuite(training, .init = set_up, .fini = tear_down, .timeout = 120);
 
@@ -298,7 +299,7 @@ static double
 burn(void)
 {
     double begin_s = used_cpu_s(), now_s = begin_s;
-    while (now_s < begin_s + 0.5)
+    while (now_s < begin_s + 0.1)
         now_s = used_cpu_s();
     return now_s;
 }
@@ -395,7 +396,7 @@ poll_to(skn_training_t *training, const char *word)
 
 /* Ended at any moment: before the start, while it is planned, while its actors
  * open, while it trains. */
-Test(training, two_hundred_leave_nothing_behind)
+Test(training, many_leave_nothing_behind)
 {
     size_t before = 0;
     skn_training_options_t options = options_of(endless, 3);

@@ -210,7 +210,7 @@ stop_in_a_trial(skn_tuning_options_t *options)
     events[0] = '\0';
 }
 
-static const char *const longer[] = { "train.epochs=300" };
+static const char *const longer[] = { "train.epochs=100" };
 
 Test(tuning, a_resume_continues_after_the_last_trial)
 {

@@ -487,19 +487,17 @@ check_columns(const lesson_t *lesson, skn_error_t *error)
     const skn_preprocessing_t *how = &lesson->rows->preprocessing;
     const char *names[] = { how->categories, how->numbers };
     const char *keys[] = { "data.category_columns", "data.number_columns" };
+    skn_span_t name;
     for (size_t list = 0, k = 0; list < 2; list++)
-        for (const char *at = names[list]; at && *at; k++) {
-            size_t bytes = strcspn(at, ",");
+        for (; skn_columns_next(&names[list], &name); k++)
             if (!lesson->has[k])
                 return skn_fail_hint(
                     error,
                     skn_fail(error, SKN_BAD_DATA,
                              "%s: none of the %" PRIu64 " rows has '%.*s'",
                              skn_stream_name_shown(lesson->rows->path),
-                             lesson->rows->read, (int)bytes, at),
+                             lesson->rows->read, (int)name.bytes, name.at),
                     "%s names it", keys[list]);
-            at += bytes + (at[bytes] != '\0');
-        }
     return SKN_OK;
 }
 

@@ -189,12 +189,9 @@ skn_predictor_best_texts(const skn_predictor_t *predictor,
 static void
 take_columns(asked_rows_t *rows, const char *names)
 {
-    while (names && *names && rows->column_count < SKN_RECORDS_COLUMNS_MAX) {
-        size_t bytes = strcspn(names, ",");
-        rows->column[rows->column_count++] =
-            skn_span_trimmed((skn_span_t){ names, bytes });
-        names += bytes + (names[bytes] != '\0');
-    }
+    while (rows->column_count < SKN_RECORDS_COLUMNS_MAX &&
+           skn_columns_next(&names, &rows->column[rows->column_count]))
+        rows->column_count++;
 }
 
 static skn_status_t

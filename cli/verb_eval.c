@@ -54,7 +54,8 @@ static void
 print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found)
 {
     cli_print_path("model  ", info->path, "\n");
-    cli_print_path("test   ", found->test, "");
+    (void)fputs("test   ", stdout);
+    cli_print_paths(found->test);
     (void)printf(": %" PRIu64 " points", found->points);
     if (found->unlabelled > 0)
         (void)printf(", %" PRIu64 " without labels, which count as misses",

@@ -49,6 +49,10 @@ typedef struct skn_converted {
      * replaced: a blank in a label of fastText, what divides labels. */
     uint64_t changed_labels, changed_texts;
     const char *from, *to; /* names of formats, static */
+    /* The columns of a CSV or TSV that are left out: their number, and as many
+     * names as there is room for, with commas between. */
+    uint64_t left_out_columns;
+    char left_out[200];
 } skn_converted_t;
 
 /* Reads the rows of `in` ("-": standard input) and writes them to `out`, which

@@ -106,6 +106,30 @@ check_code 64 "a pipe cannot be read twice" bash -c \
 check "a pipe is read" bash -c \
     "'$skein' convert - piped.jsonl --text title --labels tags <rows.csv"
 
+# Several inputs, and columns that are left out.
+printf 'id,tags,title,when\n1,a,one,x\n2,b,two,y\n' >more.csv
+check "several files become one" convert rows.csv more.csv three.jsonl \
+    "${columns[@]}"
+check_match "which are named" '^rows.csv, more.csv .csv.: 9 rows' out.txt
+check_equal "no column is left out" "$(grep 'left out' err.txt)" ""
+left='^skein: warning: 2 columns are left out: id, when; --text COLUMN'
+check "columns that are left out" convert more.csv more.jsonl "${columns[@]}"
+check_match "are named" "$left" err.txt
+check "also for numbered features" convert more.csv more.svm "${columns[@]}"
+check_match "  are they named" "$left" err.txt
+check "no column is left out of all" convert more.csv all.jsonl \
+    --text id,title,when --labels tags
+check_equal "  and none is named" "$(cat err.txt)" ""
+python3 -c '
+print(",".join(["tags", "title"] + ["n%d" % k * 8 for k in range(99)]))
+print(",".join("a" * 101))' >wide.csv
+check "very many columns" convert wide.csv wide.jsonl "${columns[@]}"
+check_match "  of which the first are named" \
+    ': 99 columns are left out: n0n0n0n0n0n0n0n0, [n0-9, ]*, [.]{3};' err.txt
+check_equal "check names several files, too" \
+    "$("$skein" check rows.csv more.csv "${columns[@]}")" \
+    "ok: rows.csv, more.csv are a model of 2 layers"
+
 # No file is overwritten.
 refuses() { # WHAT TAKEN IN OUT [OPTION...]: and TAKEN stays as it is
     local before

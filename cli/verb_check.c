@@ -51,7 +51,7 @@ print_data(const cli_call_t *call, const skn_config_info_t *info)
                      ",\"validate_points\":%" PRIu64 ",\"test_points\":%" PRIu64
                      ",\"features\":%" PRIu32 ",\"labels\":%" PRIu32 "}\n"
                    : "data: %" PRIu64 " training points, %" PRIu64
-                     " held back, %" PRIu64 " test points, %" PRIu32
+                     " validation points, %" PRIu64 " test points, %" PRIu32
                      " features, %" PRIu32 " labels\n",
         info->train_points, info->validate_points, info->test_points,
         info->features, info->labels);

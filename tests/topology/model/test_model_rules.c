@@ -224,6 +224,22 @@ Test(model_rules, the_labels_are_no_feature)
     EXPECT(DATA, rules);
 }
 
+Test(model_rules, a_test_that_is_a_number_is_a_share)
+{
+    static const rule_t rules[] = {
+        { "test: 0.5", "" },
+        { "test: 0", "" },
+        { "test: \"30\"", "" },
+        { "test: 30",
+          "m.yaml:4:25: 'test' as a share of the training file must be in "
+          "0..0.5, found 30; a file of that name is ./30\n" },
+        { "test: -0.1",
+          "m.yaml:4:25: 'test' as a share of the training file must be in "
+          "0..0.5, found -0.1; a file of that name is ./-0.1\n" },
+    };
+    EXPECT(DATA, rules);
+}
+
 Test(model_rules, columns_are_counted)
 {
     static const char *const keys[] = { "category_columns", "number_columns" };

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/convert.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "formats/dataset/convert_points.h"
@@ -11,6 +12,9 @@
 #include "formats/source/files.h"
 #include "formats/source/sink.h"
 #include "formats/text/abi.h"
+
+/* The struct of the first version ends here. */
+#define CONVERTED_BYTES_MIN offsetof(skn_converted_t, left_out_columns)
 
 /* Between labels, where the file that is read does not say. */
 #define SEPARATOR ";"
@@ -294,20 +298,22 @@ skn_rows_convert(const char *in, const char *out,
         return skn_fail(error, SKN_USAGE,
                         "a path, the options or the counts of a conversion "
                         "are NULL");
+    const uint32_t bytes = converted->struct_bytes;
     skn_status_t status =
         skn_abi_check("skn_convert_options_t", options->struct_bytes,
                       sizeof(*options), "SKN_ZERO", error);
     if (status == SKN_OK)
-        status = skn_abi_check("skn_converted_t", converted->struct_bytes,
-                               sizeof(*converted), "SKN_ZERO", error);
+        status =
+            skn_abi_check_grown("the counts of a conversion", bytes,
+                                CONVERTED_BYTES_MIN, sizeof(*converted), error);
     if (status != SKN_OK)
         return status;
-    *converted = (skn_converted_t){ .struct_bytes = sizeof(*converted),
-                                    .from = "",
-                                    .to = "" };
+    skn_converted_t whole = { .struct_bytes = bytes, .from = "", .to = "" };
     skn_records_options_t how = { .text_columns = options->text_columns,
                                   .label_column = options->label_column };
     status = find_format(options->format, &how.format, error);
-    return status == SKN_OK ? convert(in, out, options, &how, converted, error)
-                            : status;
+    if (status == SKN_OK)
+        status = convert(in, out, options, &how, &whole, error);
+    memcpy(converted, &whole, bytes);
+    return status;
 }

@@ -59,7 +59,13 @@ check_match "  which has the same network" \
 rm -r runs/one
 check_code 66 "without one it is a run that has none" "$skein" eval runs/latest
 check_match "  which is said" 'runs/begun' .check
+mkdir -p runs/many/network-1
+mv runs/begun/run.json runs/many/network-1
 rm -r runs/begun
+cp tiny.yaml runs/many/ensemble.yaml
+check_code 66 "or one of several networks" "$skein" eval runs/latest
+check_match "  which is said" 'runs/many: none of its networks has' .check
+rm -r runs/many
 check_code 66 "without any there is none" "$skein" eval runs/latest
 check_match "  which is said" 'runs/latest: No such file' .check
 rm -rf run runs one

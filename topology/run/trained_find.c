@@ -281,10 +281,11 @@ rank_of(const char *path)
     if (holds(path, SKN_TUNING_JOURNAL))
         return 0;
     bool is_run = skn_trained_find(path, &place, NULL) == SKN_OK;
+    bool is_whole = skn_run_config_is_whole(path); /* without a checkpoint */
     skn_checkpoint_t *checkpoint =
         is_run ? skn_trained_checkpoint(&place, SKN_VERIFY_LAZY, &gone, NULL)
                : NULL;
-    int rank = checkpoint ? 2 : is_run;
+    int rank = checkpoint ? 2 : is_run || is_whole;
     skn_checkpoint_close(&checkpoint);
     skn_trained_place_fini(&place);
     return rank;

@@ -32,6 +32,8 @@ static const combination_t combinations[] = {
     { "eval", "override", EXCLUDES, "data",
       "a text is scored as it is: leave one of them out" },
     { "eval", "probes", NEEDS, "index", INDEX_TOO },
+    { "eval", "test", EXCLUDES, "data",
+      "a text is scored as it is: leave one of them out" },
     { "graph", "svg", EXCLUDES, "text", "give one of them" },
     { "node", "from", EXCLUDES, "predict", NO_TRAINING },
     { "node", "generation", EXCLUDES, "predict", NO_TRAINING },

@@ -1,6 +1,7 @@
 /* verb_check.c - skein check: validates a model or topology file, and its data.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/base/read_config.h"
 #include "cli/base/verbs.h"
@@ -16,11 +17,16 @@ print_ok(const cli_call_t *call, const skn_config_info_t *info)
 {
     bool is_model = info->sort == SKN_CONFIG_IS_MODEL;
     const char *path = call->operands[0];
+    if (!call->json) {
+        (void)fputs("ok: ", stdout);
+        cli_print_paths(path);
+    }
     if (!call->json && is_model) {
-        (void)printf("ok: %s is a model of %u layer%s\n", path,
-                     info->layer_count, plural(info->layer_count));
+        (void)printf(" %s a model of %u layer%s\n",
+                     strchr(path, '\n') ? "are" : "is", info->layer_count,
+                     plural(info->layer_count));
     } else if (!call->json) {
-        (void)printf("ok: %s is a topology of %u actor%s and %u pipe%s\n", path,
+        (void)printf(" is a topology of %u actor%s and %u pipe%s\n",
                      info->actor_count, plural(info->actor_count),
                      info->pipe_count, plural(info->pipe_count));
     } else {
@@ -45,7 +51,7 @@ print_data(const cli_call_t *call, const skn_config_info_t *info)
                      ",\"validate_points\":%" PRIu64 ",\"test_points\":%" PRIu64
                      ",\"features\":%" PRIu32 ",\"labels\":%" PRIu32 "}\n"
                    : "data: %" PRIu64 " training points, %" PRIu64
-                     " held back, %" PRIu64 " test points, %" PRIu32
+                     " validation points, %" PRIu64 " test points, %" PRIu32
                      " features, %" PRIu32 " labels\n",
         info->train_points, info->validate_points, info->test_points,
         info->features, info->labels);

@@ -22,11 +22,18 @@ on_refused(void *listener, const skn_error_t *why)
         (void)fputs("skein: further bad rows are only counted\n", stderr);
 }
 
-/* Says what the format could not hold, once. */
+/* Says what was left out and what the format could not hold, once. */
 static void
 warn_changes(const cli_call_t *call, const skn_converted_t *converted)
 {
     char text[SKN_ERROR_TEXT_BYTES];
+    const uint64_t columns = converted->left_out_columns;
+    if (columns > 0) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64 " column%s left out: %s",
+                       columns, columns == 1 ? " is" : "s are",
+                       converted->left_out);
+        cli_warn(call, text, "--text COLUMN,... takes several");
+    }
     const struct {
         uint64_t count;
         const char *what, *hint;
@@ -52,7 +59,7 @@ print_converted(const cli_call_t *call, const skn_converted_t *converted)
 {
     const char *in = call->operands[0], *out = call->operands[1];
     if (!call->json) {
-        cli_print_path("", in, "");
+        cli_print_paths(in);
         (void)printf(" (%s): %" PRIu64 " row%s", converted->from,
                      converted->rows, converted->rows == 1 ? "" : "s");
         if (converted->bad_rows > 0)
@@ -120,7 +127,8 @@ const cli_verb_t cli_convert = {
         "Rows have texts and labels: those of fastText (.ft, .txt), CSV\n"
         "(.csv), TSV (.tsv) and JSON lines (.jsonl). The first line of IN (-:\n"
         "standard input) says its format, the ending of OUT that of OUT; with\n"
-        ".gz or .zst behind it OUT is packed. OUT is there when it is whole.\n"
+        ".gz or .zst behind it OUT is packed. OUT must not exist; it is there\n"
+        "when it is whole.\n"
         "What divides the labels of a column is found as by `skein train`; an\n"
         "empty --separator means that it is one label. OUT has the same, or\n"
         "';' where IN has none.\n"

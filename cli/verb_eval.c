@@ -54,7 +54,8 @@ static void
 print_text(const skn_predictor_info_t *info, const skn_evaluation_t *found)
 {
     cli_print_path("model  ", info->path, "\n");
-    cli_print_path("test   ", found->test, "");
+    (void)fputs("test   ", stdout);
+    cli_print_paths(found->test);
     (void)printf(": %" PRIu64 " points", found->points);
     if (found->unlabelled > 0)
         (void)printf(", %" PRIu64 " without labels, which count as misses",
@@ -167,12 +168,12 @@ static int
 eval_text(const cli_call_t *call, skn_generator_t *generator,
           const skn_generator_info_t *info)
 {
-    static const char *const others[] = { "override", "index" };
+    static const char *const others[] = { "override", "test", "index" };
     skn_error_t error = { 0 };
     char option[CLI_WRITTEN_BYTES];
     skn_text_score_t score;
     skn_status_t status = SKN_OK;
-    for (size_t k = 0; k < 2 && status == SKN_OK; k++)
+    for (size_t k = 0; k < 3 && status == SKN_OK; k++)
         if (cli_flag(call, others[k])) {
             status =
                 skn_fail(&error, SKN_USAGE, "%s cannot be used with a decoder",
@@ -206,6 +207,7 @@ eval_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
+    { "test", 0, "FILE", "labels: the file to score: data.test" },
     { "override", 'o', "KEY=VALUE",
       "other files: data.test=FILE or data.train=FILE" },
     { "data", 0, "PATH", "decoder: the file or folder to score, all of it" },
@@ -224,12 +226,12 @@ const cli_verb_t cli_eval = {
     .description =
         "PATH is a run folder (its best model, or its newest), a checkpoint\n"
         "in one, or the folder with those of a run's nodes.\n"
-        "Ranks all labels for every point of data.test (with --index, only\n"
-        "those that the index finds: the difference is what the index costs)\n"
-        "and prints P@k, PSP@k (propensities from data.train), nDCG@k, and\n"
-        "the expected calibration error of the best labels (ECE) and of the\n"
-        "first five (ECE@5): 0 if labels named with .7 are right seven times\n"
-        "of ten.\n"
+        "Ranks all labels for every point of data.test, the run's or --test\n"
+        "(with --index, only those that the index finds: the difference is\n"
+        "what the index costs) and prints P@k, PSP@k (propensities from\n"
+        "data.train), nDCG@k, and the expected calibration error of the\n"
+        "best labels (ECE) and of the first five (ECE@5): 0 if labels named\n"
+        "with .7 are right seven times of ten.\n"
         "Of a decoder it prints nats a token, perplexity and bits a byte of\n"
         "the text that its run held back (train.validate), or of --data.",
     .run = eval_run,

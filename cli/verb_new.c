@@ -9,8 +9,8 @@
 #include "cli/base/read_config.h"
 #include "cli/base/verbs.h"
 
-/* The keys of data that a new file sets, unless they have their default; the
- * others are left to Skein. */
+/* The keys of data that a new file sets, unless they have their default. The
+ * others are left to Skein, but for those that an override sets. */
 static const char *const data_keys[] = { "train",
                                          "test",
                                          "held_back",
@@ -19,7 +19,16 @@ static const char *const data_keys[] = { "train",
                                          "number_columns",
                                          "label_column" };
 
+/* Before the reason of a value that was decided. */
+#define AUTO "  # auto: "
+
 /* --- lines of the model --------------------------------------------------- */
+
+static bool
+is_section(const char *line)
+{
+    return line[0] && line[strlen(line) - 1] == ':';
+}
 
 /* Whether the line sets `key` at the indentation of data's keys. */
 static bool
@@ -30,18 +39,99 @@ sets(const char *line, const char *key)
            line[2 + bytes] == ':';
 }
 
+/* Whether the line has a key of the list; *is_kept: not with its default. */
 static bool
-is_data_key(const char *line)
+is_data_key(const char *line, bool *is_kept)
 {
     for (size_t k = 0; k < sizeof(data_keys) / sizeof(data_keys[0]); k++)
-        if (sets(line, data_keys[k]))
-            return strcmp(line, "  test: \"\"") != 0 &&
-                   strcmp(line, "  held_back: 0") != 0 &&
-                   strcmp(line, "  text_column: text") != 0 &&
-                   strcmp(line, "  category_columns: \"\"") != 0 &&
-                   strcmp(line, "  number_columns: \"\"") != 0 &&
-                   strcmp(line, "  label_column: labels") != 0;
+        if (sets(line, data_keys[k])) {
+            *is_kept = strcmp(line, "  test: \"\"") != 0 &&
+                       strcmp(line, "  held_back: 0") != 0 &&
+                       strcmp(line, "  text_column: text") != 0 &&
+                       strcmp(line, "  category_columns: \"\"") != 0 &&
+                       strcmp(line, "  number_columns: \"\"") != 0 &&
+                       strcmp(line, "  label_column: labels") != 0;
+            return true;
+        }
     return false;
+}
+
+/* The key of a line as in an override, "model.layers.hidden.units", from those
+ * of the lines above it. */
+typedef struct place {
+    char key[SKN_TEXT_MAX];
+    size_t end[SKN_CONFIG_DEPTH_MAX + 1]; /* of the parts, by indentation */
+} place_t;
+
+/* Goes to a line; returns its depth. */
+static size_t
+go_to(place_t *place, const char *line)
+{
+    size_t blanks = strspn(line, " "), depth = blanks / 2;
+    const char *name = line + blanks;
+    size_t bytes = strcspn(name, ":");
+    if (name[0] == '-') { /* an item of a list: its name is its part */
+        name += strcspn(name, " ") + 1;
+        name += strncmp(name, "name: ", 6) == 0 ? 6 : 0;
+        bytes = strlen(name);
+    }
+    size_t from = depth ? place->end[depth - 1] : 0;
+    (void)snprintf(place->key + from, sizeof(place->key) - from, "%s%.*s",
+                   depth ? "." : "", (int)bytes, name);
+    place->end[depth] = strlen(place->key);
+    return depth;
+}
+
+/* Whether an override has set the key, or a mapping that has it. */
+static bool
+is_overridden(const cli_call_t *call, const char *key)
+{
+    const char *overrides[CLI_VALUES_MAX];
+    for (size_t k = cli_overrides(call, overrides); k-- > 0;) {
+        size_t bytes = strcspn(overrides[k], "=");
+        if (strncmp(overrides[k], key, bytes) == 0 &&
+            (key[bytes] == '\0' || key[bytes] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the line is a value that a user sets. */
+static bool
+is_set(const cli_call_t *call, const char *line, const char *key)
+{
+    bool is_kept = false;
+    if (is_section(line) || strstr(line, AUTO))
+        return false;
+    if (strncmp(key, "data.", 5) == 0 && is_data_key(line, &is_kept))
+        return is_kept;
+    return strncmp(line, "    - name:", 11) == 0 || is_overridden(call, key);
+}
+
+typedef struct line {
+    const char *text;
+    bool is_kept; /* as it is: a user sets it, or what is in the section */
+} line_t;
+
+/* Cuts a model into its lines, for free(); NULL: no memory. */
+static line_t *
+cut_lines(const cli_call_t *call, char *model, size_t *count)
+{
+    size_t above[SKN_CONFIG_DEPTH_MAX + 1] = { 0 }, room = 1;
+    place_t place = { 0 };
+    for (const char *at = model; (at = strchr(at, '\n')); at++)
+        room++;
+    line_t *lines = calloc(room, sizeof(*lines));
+    for (*count = 0; lines && *count < room; (*count)++) {
+        const char *text = strsep(&model, "\n");
+        size_t depth = go_to(&place, text);
+        lines[*count].text = text;
+        above[depth] = *count;
+        if (is_set(call, text, place.key))
+            for (size_t k = 0; k <= depth; k++)
+                lines[above[k]].is_kept = true;
+    }
+    return lines;
 }
 
 /* Writes a line as a comment at its own indentation. */
@@ -55,36 +145,25 @@ comment(const char *line, FILE *file)
 /* Writes the lines of a model with every value and reason: those that a user
  * sets, and as comments those that were decided, with their sections. */
 static void
-write_lines(char *model, const char *train, FILE *file)
+write_lines(const line_t *lines, size_t count, const char *train, FILE *file)
 {
-    const char *section = "";
-    char *rest = model, *line;
-    char parent[64] = "";
-    while ((line = strsep(&rest, "\n"))) {
-        bool is_section = line[0] && line[strlen(line) - 1] == ':';
-        if (line[0] != ' ')
-            section = line;
-        bool in_data = strcmp(section, "data:") == 0;
-        bool in_model = strcmp(section, "model:") == 0;
-        bool is_kept = strcmp(line, "data:") == 0 ||
-                       strcmp(line, "model:") == 0 ||
-                       strcmp(line, "  layers:") == 0;
-        if (is_section)
-            (void)snprintf(parent, sizeof(parent), "%.60s",
-                           is_kept ? "" : line);
-        if (is_kept)
+    const char *parent = "";
+    for (size_t k = 0; k < count; k++) {
+        const char *line = lines[k].text;
+        if (is_section(line))
+            parent = lines[k].is_kept ? "" : line;
+        if (is_section(line) && lines[k].is_kept)
             (void)fprintf(file, "%s%s\n", line[0] == ' ' ? "" : "\n", line);
-        else if (in_data && sets(line, "train"))
+        else if (sets(line, "train"))
             (void)fprintf(file, "  train: %s\n", train);
-        else if ((in_data && is_data_key(line)) ||
-                 (in_model && strncmp(line, "    - name:", 11) == 0))
+        else if (lines[k].is_kept)
             (void)fprintf(file, "%s\n", line);
-        else if (strstr(line, "  # auto: ")) {
+        else if (strstr(line, AUTO)) {
             if (parent[0] == ' ')
                 comment(parent, file);
             else if (parent[0])
                 (void)fprintf(file, "\n# %s\n", parent);
-            parent[0] = '\0';
+            parent = "";
             comment(line, file);
         }
     }
@@ -147,7 +226,8 @@ train_of(const char *data, const char *out)
 }
 
 static void
-write_all(const cli_call_t *call, char *model, const char *train, FILE *file)
+write_all(const cli_call_t *call, const line_t *lines, size_t line_count,
+          const char *train, FILE *file)
 {
     const char *data = call->operands[0], *out = call->operands[1];
     const char *name = strrchr(out, '/');
@@ -161,7 +241,7 @@ write_all(const cli_call_t *call, char *model, const char *train, FILE *file)
                   "skein: 1\n",
                   name ? name + 1 : out, (int)strcspn(data, "\n"), data,
                   strchr(data, '\n') ? " and more" : "", out, out);
-    write_lines(model, train, file);
+    write_lines(lines, line_count, train, file);
 }
 
 static skn_status_t
@@ -169,15 +249,21 @@ write_file(const cli_call_t *call, char *model, skn_error_t *error)
 {
     const char *out = call->operands[1];
     char *train = train_of(call->operands[0], out);
+    size_t count;
+    line_t *lines = cut_lines(call, model, &count);
     int descriptor =
-        train ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+        train && lines
+            ? open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+            : -1;
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (!file) {
         free(train);
+        free(lines);
         return refuse(out, "cannot create", error);
     }
-    write_all(call, model, train, file);
+    write_all(call, lines, count, train, file);
     free(train);
+    free(lines);
     bool good = !ferror(file);
     if (fclose(file) == 0 && good)
         return SKN_OK;
@@ -240,8 +326,9 @@ const cli_verb_t cli_new = {
     .options = options,
     .description =
         "Reads DATA as `skein train` does, and writes a model file that\n"
-        "trains on it: a few keys are set, and what Skein decides is there as\n"
-        "comments, each with its reason, to be set by removing the `#`.\n"
+        "trains on it: a few keys are set, those of -o too, and what Skein\n"
+        "decides is there as comments, each with its reason, to be set by\n"
+        "removing the `#`.\n"
         "A tenth of the rows is held back as a test, unless --test says\n"
         "otherwise. FILE must not exist.\n"
         "    skein new titles.csv titles.yaml --text title --labels tags\n"

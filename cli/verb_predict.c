@@ -380,7 +380,7 @@ predict_run(const cli_call_t *call)
 }
 
 static const cli_option_t options[] = {
-    { "top", 'k', "N", "labels per line, at most (5; with --threshold all)" },
+    { "top", 'k', "N", "labels per line, at most (5; with --threshold 128)" },
     { "threshold", 0, "P", "only labels that are right with probability P" },
     { "text", 0, "TEXT", "answer this text alone" },
     { "label-names", 0, "FILE", "names of the labels, one per line" },

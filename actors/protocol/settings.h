@@ -73,8 +73,9 @@ skn_option_u32(const skn_actor_t *actor, const char *name)
     CHOICE, 0, 0, SKN_CHOICES(SKN_NORMALIZES),                                 \
         "scale the features of each point to length 1 (l2), or take them as "  \
         "they are"
+#define SKN_HELD_BACK_MAX 0.5
 #define SKN_SETTING_HELD_BACK                                                  \
-    REAL, 0, 0.5, NULL,                                                        \
+    REAL, 0, SKN_HELD_BACK_MAX, NULL,                                          \
         "share of the training file's rows that are the test set: the same "   \
         "rows each time, chosen by what is in them, and equal rows together"
 #define SKN_SETTING_VALIDATE                                                   \

@@ -344,6 +344,17 @@ cli_print_path(const char *before, const char *path, const char *after)
     (void)fputs(after, stdout);
 }
 
+void
+cli_print_paths(const char *paths)
+{
+    for (size_t bytes; *paths; paths += bytes + (paths[bytes] == '\n')) {
+        char path[SKN_TEXT_MAX];
+        bytes = strcspn(paths, "\n");
+        (void)snprintf(path, sizeof(path), "%.*s", (int)bytes, paths);
+        cli_print_path("", path, paths[bytes] ? ", " : "");
+    }
+}
+
 /* Whether standard output is a terminal that was closed: then there is no
  * reader for an error about output that could not be written. */
 static bool

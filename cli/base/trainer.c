@@ -27,6 +27,16 @@ typedef struct job {
     volatile bool stopped;    /* it was asked to stop before it was done */
 } job_t;
 
+/* Whether the path may name something else when it is read again: standard
+ * input, and the newest run (FOLDER/latest). */
+static bool
+is_passing(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ||
+           strcmp(slash ? slash + 1 : path, "latest") == 0;
+}
+
 /* --- the worker ----------------------------------------------------------- */
 
 /* Keeps for the parent, and for the next worker, what is known of the run. */
@@ -87,10 +97,8 @@ work(const cli_call_t *call, void *shared, int attempt)
         return cli_report(call, &error);
     options.warn_after_ms = warn_after_s * 1000;
     cli_train_loop_t loop = {
-        /* Standard input was read by the first worker; the run has the
-         * config. */
-        .path =
-            again && strcmp(how->path, "-") == 0 ? job->run_path : how->path,
+        /* The first worker has read it; the run has the config. */
+        .path = again && is_passing(how->path) ? job->run_path : how->path,
         .options = &options,
         .leash = how->leash,
         .lease = how->lease,

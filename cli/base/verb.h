@@ -122,6 +122,9 @@ const char *cli_loss_text(double loss, char text[CLI_LOSS_BYTES]);
 /* Prints a path between two texts on standard output; a line break in it is
  * printed as "\n", so that a line stays one. */
 void cli_print_path(const char *before, const char *path, const char *after);
+/* The same of the paths of an operand that may be several: the text has one a
+ * line, and commas are printed between them. */
+void cli_print_paths(const char *paths);
 /* Prints `text` in quotes, escaped, as JSON; bytes that are not UTF-8 become
  * U+FFFD. */
 void cli_json_string(const char *text, FILE *file);

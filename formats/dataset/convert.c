@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "skein/convert.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "formats/dataset/convert_points.h"
@@ -11,6 +12,9 @@
 #include "formats/source/files.h"
 #include "formats/source/sink.h"
 #include "formats/text/abi.h"
+
+/* The struct of the first version ends here. */
+#define CONVERTED_BYTES_MIN offsetof(skn_converted_t, left_out_columns)
 
 /* Between labels, where the file that is read does not say. */
 #define SEPARATOR ";"
@@ -115,6 +119,32 @@ find_separator(const char *in, const skn_convert_options_t *options,
     return skn_records_find_separator(in, how, &how->label_separator, error);
 }
 
+/* Notes which columns are left out, by the first file's row of names. */
+static void
+note_left_out(const skn_records_t *records, skn_converted_t *converted)
+{
+    const size_t room = sizeof(converted->left_out);
+    const skn_csv_row_t *names = &records->csv;
+    size_t used = 0, from = 0;
+    for (size_t k = 0; k < names->field_count; from = names->end[k++]) {
+        bool is_taken = k == records->label_at;
+        for (size_t c = 0; c < records->column_count; c++)
+            is_taken = is_taken || k == records->column_at[c];
+        if (is_taken)
+            continue;
+        const skn_span_t name = skn_span_trimmed(
+            (skn_span_t){ names->bytes + from, names->end[k] - from });
+        const char *comma = converted->left_out_columns++ ? ", " : "";
+        if (used + name.bytes + sizeof(", , ...") <= room)
+            used += (size_t)snprintf(converted->left_out + used, room - used,
+                                     "%s%.*s", comma, (int)name.bytes, name.at);
+        else if (used < room)
+            used += (size_t)snprintf(converted->left_out + used, room - used,
+                                     "%s...", comma) +
+                    room;
+    }
+}
+
 /* Takes a row, or what is wrong with it. */
 static skn_status_t
 take(skn_records_writer_t *writer, const skn_convert_options_t *options,
@@ -193,6 +223,13 @@ convert_to_points(const char *in, const char *out, const target_t *target,
         return error->status;
     converted->from = skn_records_names[how->format];
     converted->to = target->name;
+    if (how->format != SKN_RECORDS_POINTS) {
+        skn_records_t *records = skn_records_open(in, how, error);
+        if (!records)
+            return error->status;
+        note_left_out(records, converted);
+        skn_records_close(&records);
+    }
     return skn_convert_to_points(in, out, how, target->has_header, is_strict,
                                  converted, error);
 }
@@ -217,6 +254,7 @@ convert_to_rows(const char *in, const char *out, const target_t *target,
         return error->status;
     skn_records_format_t from = skn_records_format(records);
     bool is_column = from == SKN_RECORDS_CSV || from == SKN_RECORDS_TSV;
+    note_left_out(records, converted);
     writer.column = records->column;
     writer.label_column = records->label_column;
     writer.text_count = from == SKN_RECORDS_FASTTEXT ? 1 : records->text_count;
@@ -260,20 +298,22 @@ skn_rows_convert(const char *in, const char *out,
         return skn_fail(error, SKN_USAGE,
                         "a path, the options or the counts of a conversion "
                         "are NULL");
+    const uint32_t bytes = converted->struct_bytes;
     skn_status_t status =
         skn_abi_check("skn_convert_options_t", options->struct_bytes,
                       sizeof(*options), "SKN_ZERO", error);
     if (status == SKN_OK)
-        status = skn_abi_check("skn_converted_t", converted->struct_bytes,
-                               sizeof(*converted), "SKN_ZERO", error);
+        status =
+            skn_abi_check_grown("the counts of a conversion", bytes,
+                                CONVERTED_BYTES_MIN, sizeof(*converted), error);
     if (status != SKN_OK)
         return status;
-    *converted = (skn_converted_t){ .struct_bytes = sizeof(*converted),
-                                    .from = "",
-                                    .to = "" };
+    skn_converted_t whole = { .struct_bytes = bytes, .from = "", .to = "" };
     skn_records_options_t how = { .text_columns = options->text_columns,
                                   .label_column = options->label_column };
     status = find_format(options->format, &how.format, error);
-    return status == SKN_OK ? convert(in, out, options, &how, converted, error)
-                            : status;
+    if (status == SKN_OK)
+        status = convert(in, out, options, &how, &whole, error);
+    memcpy(converted, &whole, bytes);
+    return status;
 }

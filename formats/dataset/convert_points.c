@@ -18,6 +18,10 @@
 #include "formats/text/text.h"
 #include "skein/limits.h"
 
+/* Behind OUT: the files with the names of labels and features. */
+#define LABELS ".labels"
+#define FEATURES ".features"
+
 typedef struct points_file {
     const skn_dataset_t *dataset;
     const skn_vocabulary_t *vocabulary;
@@ -79,22 +83,45 @@ write_file(const points_file_t *points, const char *path, write_t *write,
     return skn_sink_finish(&sink, error);
 }
 
-/* The same beside `out`, whose ending of a packed file is left out. */
+/* The path beside `out`, whose ending of a packed file is left out. */
 static skn_status_t
-write_beside(const points_file_t *points, const char *out, const char *ending,
-             write_t *write, skn_error_t *error)
+find_beside(const char *out, const char *ending, char path[SKN_TEXT_MAX],
+            skn_error_t *error)
 {
-    char path[SKN_TEXT_MAX];
     size_t bytes = strlen(out);
     if (bytes > 3 && strcmp(out + bytes - 3, ".gz") == 0)
         bytes -= 3;
     else if (bytes > 4 && strcmp(out + bytes - 4, ".zst") == 0)
         bytes -= 4;
-    int used = snprintf(path, sizeof(path), "%.*s%s", (int)bytes, out, ending);
-    if (used < 0 || (size_t)used >= sizeof(path))
-        return skn_fail(error, SKN_USAGE, "%.200s...: the path is too long",
-                        out);
-    return write_file(points, path, write, error);
+    int used = snprintf(path, SKN_TEXT_MAX, "%.*s%s", (int)bytes, out, ending);
+    return used >= 0 && (size_t)used < SKN_TEXT_MAX
+               ? SKN_OK
+               : skn_fail(error, SKN_USAGE, "%.200s...: the path is too long",
+                          out);
+}
+
+static skn_status_t
+write_beside(const points_file_t *points, const char *out, const char *ending,
+             write_t *write, skn_error_t *error)
+{
+    char path[SKN_TEXT_MAX];
+    skn_status_t status = find_beside(out, ending, path, error);
+    return status == SKN_OK ? write_file(points, path, write, error) : status;
+}
+
+/* Refuses paths that are taken before anything is read. */
+static skn_status_t
+check_paths(const char *out, bool has_names, skn_error_t *error)
+{
+    static const char *const endings[] = { LABELS, FEATURES };
+    char path[SKN_TEXT_MAX];
+    skn_status_t status = skn_sink_check(out, error);
+    for (size_t k = 0; status == SKN_OK && has_names && k < 2; k++) {
+        status = find_beside(out, endings[k], path, error);
+        if (status == SKN_OK)
+            status = skn_sink_check(path, error);
+    }
+    return status;
 }
 
 static skn_status_t
@@ -102,9 +129,9 @@ write_all(points_file_t *points, const char *out, skn_error_t *error)
 {
     skn_status_t status = write_file(points, out, write_points, error);
     if (status == SKN_OK && points->vocabulary)
-        status = write_beside(points, out, ".labels", write_labels, error);
+        status = write_beside(points, out, LABELS, write_labels, error);
     if (status == SKN_OK && points->vocabulary)
-        status = write_beside(points, out, ".features", write_features, error);
+        status = write_beside(points, out, FEATURES, write_features, error);
     return status;
 }
 
@@ -147,7 +174,10 @@ skn_convert_to_points(const char *in, const char *out,
     skn_dataset_t *dataset = NULL;
     skn_vocabulary_t *vocabulary = NULL;
     skn_vocabulary_form_t form;
-    skn_status_t status = make_points(in, how, is_strict, &dataset, error);
+    skn_status_t status =
+        check_paths(out, how->format != SKN_RECORDS_POINTS, error);
+    if (status == SKN_OK)
+        status = make_points(in, how, is_strict, &dataset, error);
     if (status == SKN_OK && skn_dataset_vocabulary(dataset, &form)) {
         vocabulary = skn_vocabulary_read(in, &form, error);
         status = vocabulary ? SKN_OK : error->status;

@@ -91,6 +91,8 @@ typedef struct skn_dataset_info {
     skn_xmc_odd_t odd;         /* a likely mistake in the file */
     skn_xmc_unread_t unread;   /* questions that cannot be read */
     skn_xmc_unread_t bad;      /* rows that were left out */
+    const char *bad_why; /* what follows FILE:LINE in the sentence of the first,
+                          * as ": the row has 1 columns"; "": not known */
     skn_normalize_t normalize;
     bool has_texts; /* its points are made of rows of texts */
     bool has_header;

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,22 @@ unknown_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->expected_labels = options->label_count;
 }
 
+/* The reason of the first bad row without its file, which may be opened by
+ * another name. */
+static void
+bad_take(skn_dataset_head_t *head, const skn_xmc_sizes_t *sizes)
+{
+    char line[24];
+    head->bad_rows = sizes->bad.points;
+    head->bad_line = sizes->bad.line;
+    (void)snprintf(line, sizeof(line), ":%" PRIu64 ":",
+                   skn_files_line(sizes->bad.line));
+    const char *why = sizes->bad_why ? strstr(sizes->bad_why, line) : NULL;
+    if (why)
+        (void)snprintf(head->bad_why, sizeof(head->bad_why), "%.255s",
+                       why + strlen(line) - 1);
+}
+
 static void
 sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
            const row_source_t *source, const skn_xmc_odd_t *odd)
@@ -226,8 +243,7 @@ sizes_take(skn_dataset_head_t *head, const skn_dataset_options_t *options,
     head->odd_next = odd->next;
     head->unread_points = sizes.unread.points;
     head->unread_line = sizes.unread.line;
-    head->bad_rows = sizes.bad.points;
-    head->bad_line = sizes.bad.line;
+    bad_take(head, &sizes);
     head->has_header = sizes.has_header;
     head->feature_count = sizes.feature_count;
     head->label_count = sizes.label_count;

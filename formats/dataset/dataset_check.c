@@ -63,7 +63,8 @@ skn_dataset_head_check(const skn_dataset_head_t *head, uint64_t file_bytes)
         head->feature_count > SKN_UNIT_MAX ||
         head->label_count > SKN_UNIT_MAX ||
         head->feature_seen > head->feature_count ||
-        head->label_seen > head->label_count)
+        head->label_seen > head->label_count ||
+        head->bad_why[sizeof(head->bad_why) - 1] != '\0')
         return false;
     skn_dataset_layout_t layout = skn_dataset_layout(head);
     return layout.file_bytes == file_bytes && head->file_bytes == file_bytes;

@@ -2,7 +2,7 @@
  *
  * For dataset*.c only.
  *
- *     head        320 bytes, below
+ *     head        576 bytes, below
  *     rows        u32 words, one row a point, in the order of the source:
  *                 label_count feature_count label.. feature.. value..
  *     offsets     u64 [point_count + 1], the row's first word; at a multiple
@@ -61,9 +61,10 @@ typedef struct skn_dataset_head {
     uint64_t features_bytes, names_bytes; /* of the vocabulary that is kept */
     double bad_share;                     /* options.bad_rows */
     uint8_t padding[312 - 296];
+    char bad_why[256];  /* of the first bad row, with its NUL: dataset.h */
     uint64_t head_hash; /* XXH3 of the head before this field */
 } skn_dataset_head_t;
-_Static_assert(sizeof(skn_dataset_head_t) == 320, "the head of the file");
+_Static_assert(sizeof(skn_dataset_head_t) == 576, "the head of the file");
 
 /* The offsets of the parts in bytes. */
 typedef struct skn_dataset_layout {

@@ -94,14 +94,12 @@ skn_dataset_note_bad(const skn_dataset_info_t *info, const char *path,
     if (info->bad.points == 0)
         return false;
     (void)skn_fail(note, SKN_BAD_DATA,
-                   "%s: first of %" PRIu64 " row%s that cannot be "
-                   "read and %s left out",
-                   write_place(path, info->bad.line, place), info->bad.points,
-                   plural(info->bad.points),
+                   "%s%s (first of %" PRIu64 " row%s that cannot be "
+                   "read and %s left out)",
+                   write_place(path, info->bad.line, place), info->bad_why,
+                   info->bad.points, plural(info->bad.points),
                    info->bad.points == 1 ? "is" : "are");
-    (void)skn_fail_hint(note, SKN_BAD_DATA,
-                        "data.bad_rows: 0 refuses them, and says what is wrong "
-                        "with the first");
+    (void)skn_fail_hint(note, SKN_BAD_DATA, "data.bad_rows: 0 refuses them");
     return true;
 }
 

@@ -227,6 +227,7 @@ count_bad(skn_text_rows_t *rows, const skn_error_t *refusal)
         return;
     rows->first_bad = *refusal;
     rows->sizes.bad.line = place_of(rows);
+    rows->sizes.bad_why = rows->first_bad.text;
 }
 
 /* Refuses the file if too many of its rows cannot be read. */

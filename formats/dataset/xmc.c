@@ -492,6 +492,7 @@ skn_xmc_sizes(const skn_xmc_reader_t *reader)
         .unknown = reader->unknown,
         .unread = reader->unread,
         .bad = reader->bad,
+        .bad_why = reader->first_bad.text,
     };
     if (bounds->header_features > features)
         sizes.feature_count = bounds->header_features;

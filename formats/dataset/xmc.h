@@ -124,6 +124,7 @@ typedef struct skn_xmc_sizes {
     skn_xmc_unknown_t unknown;
     skn_xmc_unread_t unread;
     skn_xmc_unread_t bad; /* rows that were left out */
+    const char *bad_why;  /* the sentence of the first; NULL: there is none */
 } skn_xmc_sizes_t;
 skn_xmc_sizes_t skn_xmc_sizes(const skn_xmc_reader_t *reader);
 

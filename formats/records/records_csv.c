@@ -11,6 +11,7 @@
 
 #include "formats/records/records_internal.h"
 #include "formats/source/stream.h"
+#include "formats/text/text.h"
 #include "skein/limits.h"
 
 /* --- the separator -------------------------------------------------------- */
@@ -197,13 +198,32 @@ find_column(const skn_records_t *records, skn_span_t name)
     return SIZE_MAX;
 }
 
-/* Names the columns that there are, as many as a sentence has room for. */
+/* Whether two names differ in the case of ASCII letters, if at all; long ones
+ * have no room in a sentence. */
+static bool
+is_same_word(skn_span_t one, skn_span_t other)
+{
+    size_t k = 0;
+    while (k < one.bytes && k < other.bytes &&
+           skn_text_lower(one.at[k]) == skn_text_lower(other.at[k]))
+        k++;
+    return k == one.bytes && k == other.bytes && k <= SKN_NAME_MAX;
+}
+
+/* Names the columns that there are, as many as a sentence has room for, and the
+ * one that is meant, if only its case differs. */
 static skn_status_t
 refuse_column(const skn_records_t *records, skn_span_t name, const char *key,
               skn_error_t *error)
 {
-    char list[200];
+    char list[200], meant[SKN_NAME_MAX + 20] = "";
     size_t at = 0;
+    for (size_t k = 0; k < records->csv.field_count; k++) {
+        skn_span_t other = skn_span_trimmed(field(&records->csv, k));
+        if (is_same_word(other, name))
+            (void)snprintf(meant, sizeof(meant), "did you mean '%.*s'? ",
+                           (int)other.bytes, other.at);
+    }
     for (size_t k = 0; k < records->csv.field_count; k++) {
         skn_span_t other = field(&records->csv, k);
         if (at + other.bytes + 8 > sizeof(list)) {
@@ -217,7 +237,7 @@ refuse_column(const skn_records_t *records, skn_span_t name, const char *key,
                    skn_stream_name_shown(records->name), (int)name.bytes,
                    name.at);
     return skn_fail_hint(
-        error, SKN_BAD_DATA, "set %s; there %s %s", key,
+        error, SKN_BAD_DATA, "%sset %s; there %s %s", meant, key,
         records->csv.field_count == 1 ? "is one column:" : "are", list);
 }
 

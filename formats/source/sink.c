@@ -110,15 +110,27 @@ open_file(skn_sink_t *sink)
     return sink->file;
 }
 
-skn_sink_t *
-skn_sink_open(const char *path, skn_error_t *error)
+skn_status_t
+skn_sink_check(const char *path, skn_error_t *error)
 {
     struct stat there;
     const char *shown = skn_stream_name_shown(path);
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        (void)skn_fail(error, SKN_CANNOT_CREATE, "%s: is not a file", shown);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return skn_fail(error, SKN_CANNOT_CREATE, "%s: is not a file", shown);
+    if (lstat(path, &there) != 0)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_CANNOT_CREATE, "%s: cannot be created: %s", shown,
+                   strerror(EEXIST));
+    return skn_fail_hint(error, SKN_CANNOT_CREATE,
+                         "give a name that is not taken");
+}
+
+skn_sink_t *
+skn_sink_open(const char *path, skn_error_t *error)
+{
+    const char *shown = skn_stream_name_shown(path);
+    if (skn_sink_check(path, error) != SKN_OK)
         return NULL;
-    }
     skn_sink_t *sink = calloc(1, sizeof(*sink));
     if (sink)
         sink->fd = -1;

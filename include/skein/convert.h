@@ -49,10 +49,15 @@ typedef struct skn_converted {
      * replaced: a blank in a label of fastText, what divides labels. */
     uint64_t changed_labels, changed_texts;
     const char *from, *to; /* names of formats, static */
+    /* The columns of a CSV or TSV that are left out: their number, and as many
+     * names as there is room for, with commas between. */
+    uint64_t left_out_columns;
+    char left_out[200];
 } skn_converted_t;
 
 /* Reads the rows of `in` ("-": standard input) and writes them to `out`, which
- * is there when it is whole. A numbered feature of a text is a word, its value
+ * is there when it is whole. No file is overwritten: if one has the name, it is
+ * SKN_CANNOT_CREATE. A numbered feature of a text is a word, its value
  * how often the row has it; files beside `out`, with .labels and .features
  * behind its name, have the names in the order of the numbers, and bad rows are
  * only counted. SKN_USAGE: a NULL, wrong options, an unknown format, or

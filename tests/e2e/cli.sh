@@ -4,9 +4,9 @@
 # Covers cli/verb_actors.c, cli/verb_bench.c, cli/verb_check.c,
 # cli/verb_completion.c, cli/doctor/doctor.c, cli/verb_eval.c,
 # cli/base/follow.c, cli/verb_graph.c, cli/base/help.c, cli/verb_inspect.c,
-# cli/main.c, cli/verb_man.c, cli/verb_plan.c, cli/verb_predict.c,
-# cli/verb_reference.c, cli/verb_run.c, cli/base/supervise.c, cli/verb_train.c,
-# cli/verbs.c and cli/doctor/version.c.
+# cli/main.c, cli/verb_man.c, cli/verb_new.c, cli/verb_plan.c,
+# cli/verb_predict.c, cli/verb_reference.c, cli/verb_run.c,
+# cli/base/supervise.c, cli/verb_train.c, cli/verbs.c and cli/doctor/version.c.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -56,6 +56,23 @@ says "a missing model file is reported" 66 \
 "$skein" train none.yaml --json >json.out 2>/dev/null
 check "with --json the error is an event too" every_line_is_json json.out
 check_equal "the event has the exit code" "$(event error code json.out)" 66
+
+# --- new --------------------------------------------------------------------
+printf 'title,tags\n' >rows.csv
+for k in $(seq 1 40); do
+    printf 'a ball %d,sport;x\na soup %d,food\n' "$k" "$k"
+done >>rows.csv
+check "a new model file" "$skein" new rows.csv rows.yaml --text title \
+    --labels tags -o train.epochs=3 -o "data.label_separator=;" \
+    -o train.schedule.kind=auto -o model.layers.hidden.units=8 \
+    -o train.optimizer.rate=0.25 -o "resources.cores=[0]"
+check_equal "has the keys that are set, too" \
+    "$(grep -v '^ *#' rows.yaml | tr -d ' "' | tr '\n' ' ')" \
+    "skein:1  data: train:rows.csv held_back:0.1 text_column:title \
+label_column:tags label_separator:;  model: layers: -name:hidden units:8 \
+-name:output  train: epochs:3 optimizer: rate:0.25  resources: cores:[0] "
+check_match "and others as comments" '^  # schedule:$' rows.yaml
+check "and is good" "$skein" check rows.yaml
 
 # --- check, graph -----------------------------------------------------------
 says "a good model is ok" 0 "" "$skein" check tiny.yaml
@@ -197,6 +214,14 @@ check_match "eval prints text" '^P@1    0\.[0-9]{4}$' out
 "$skein" eval run -o data.test=train.txt --json >other.json
 check_equal "eval takes another file" \
     "$(event eval points other.json)" 600
+check "eval --test is the same" \
+    bash -c "'$skein' eval run --test train.txt --json >same.json"
+check_equal "  file" "$(event eval test same.json)" \
+    "$(event eval test other.json)"
+says "which a text has not" 64 \
+    "skein: --test has no effect with --data; a text is scored as it is: \
+leave one of them out" \
+    "$skein" eval run --test train.txt --data train.txt
 says "eval sets nothing but data" 64 \
     "skein: -o train.epochs=3: only the data files can be set for a \
 trained model; set data.test or data.train" \

@@ -209,8 +209,8 @@ model file, not a topology file; use \`skein train\` for it"
 # --- data files ---------------------------------------------------------------
 "$skein" check tiny.yaml --data >out 2>err
 check_equal "check --data counts what it reads" "$(grep ^data: out)" \
-    "data: 600 training points, 0 held back, 200 test points, 200 features, \
-900 labels"
+    "data: 600 training points, 0 validation points, 200 test points, \
+200 features, 900 labels"
 "$skein" check tiny.yaml --data --json >out 2>err
 check_equal "with --json as an event" "$(event data labels out)" 900
 sed '4s/:/;/' train.txt >broken.txt

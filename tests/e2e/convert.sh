@@ -44,8 +44,8 @@ print(rows[0]["tags"], rows[1]["title"] == "say \"so\",\nthen",
 check "back to CSV" convert rows.jsonl.zst back.csv "${columns[@]}"
 check "they are the same rows" same rows.csv back.csv
 check "to TSV, by gzip" convert rows.csv rows.tsv.gz "${columns[@]}"
-check "and back" convert rows.tsv.gz back.csv "${columns[@]}"
-check "they are the same" same rows.csv back.csv
+check "and back" convert rows.tsv.gz again.csv "${columns[@]}"
+check "they are the same" same rows.csv again.csv
 
 check "JSON lines become fastText's" \
     convert rows.jsonl rows.ft "${columns[@]}"
@@ -67,7 +67,7 @@ check_code 65 "--strict refuses it" "$skein" convert bad.csv no.jsonl \
     "${columns[@]}" --strict
 check_equal "and leaves no file" "$(ls no.jsonl* 2>/dev/null)" ""
 check_match "JSON has the counts" '"rows":2,"bad_rows":1' \
-    <("$skein" convert bad.csv good.jsonl "${columns[@]}" --json 2>/dev/null)
+    <("$skein" convert bad.csv counted.jsonl "${columns[@]}" --json 2>/dev/null)
 check_code 64 "an ending that names no format" \
     "$skein" convert rows.csv rows.x "${columns[@]}"
 check_code 64 "a format that is unknown" \
@@ -105,4 +105,50 @@ check_code 64 "a pipe cannot be read twice" bash -c \
     "'$skein' convert - piped.svm --text title --labels tags <rows.csv"
 check "a pipe is read" bash -c \
     "'$skein' convert - piped.jsonl --text title --labels tags <rows.csv"
+
+# Several inputs, and columns that are left out.
+printf 'id,tags,title,when\n1,a,one,x\n2,b,two,y\n' >more.csv
+check "several files become one" convert rows.csv more.csv three.jsonl \
+    "${columns[@]}"
+check_match "which are named" '^rows.csv, more.csv .csv.: 9 rows' out.txt
+check_equal "no column is left out" "$(grep 'left out' err.txt)" ""
+left='^skein: warning: 2 columns are left out: id, when; --text COLUMN'
+check "columns that are left out" convert more.csv more.jsonl "${columns[@]}"
+check_match "are named" "$left" err.txt
+check "also for numbered features" convert more.csv more.svm "${columns[@]}"
+check_match "  are they named" "$left" err.txt
+check "no column is left out of all" convert more.csv all.jsonl \
+    --text id,title,when --labels tags
+check_equal "  and none is named" "$(cat err.txt)" ""
+python3 -c '
+print(",".join(["tags", "title"] + ["n%d" % k * 8 for k in range(99)]))
+print(",".join("a" * 101))' >wide.csv
+check "very many columns" convert wide.csv wide.jsonl "${columns[@]}"
+check_match "  of which the first are named" \
+    ': 99 columns are left out: n0n0n0n0n0n0n0n0, [n0-9, ]*, [.]{3};' err.txt
+check_equal "check names several files, too" \
+    "$("$skein" check rows.csv more.csv "${columns[@]}")" \
+    "ok: rows.csv, more.csv are a model of 2 layers"
+
+# No file is overwritten.
+refuses() { # WHAT TAKEN IN OUT [OPTION...]: and TAKEN stays as it is
+    local before
+    before=$(sha256sum "$2")
+    check_code 73 "$1" "$skein" convert "${@:3}"
+    check_match "  and says so" "$2: cannot be created: File exists; give" \
+        "$work/.check"
+    check_equal "  and leaves it as it is" "$(sha256sum "$2")" "$before"
+}
+cp rows.csv keep.csv
+refuses "convert does not write over its input" keep.csv keep.csv keep.csv \
+    "${columns[@]}"
+refuses "nor over another file" back.csv rows.csv back.csv "${columns[@]}"
+refuses "nor with numbered features" points.svm rows.xmc.gz points.svm
+echo mine | tee taken.svm.labels >packed.svm.features
+refuses "nor names of labels" taken.svm.labels rows.csv taken.svm \
+    "${columns[@]}"
+refuses "nor names of features" packed.svm.features rows.csv packed.svm.gz \
+    "${columns[@]}"
+check_equal "nor is anything written beside them" \
+    "$(echo taken.* packed.*)" "taken.svm.labels packed.svm.features"
 finish

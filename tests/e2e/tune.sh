@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tune.sh - successive halving on a tiny model: what it tells, keeps, refuses.
 #
-# Covers cli/tune/tune.c and topology/tuning/trials.c.
+# Covers cli/tune/tune.c and topology/tuning/trials.c, and topology/run/
+# trained_find.c: which run is the newest one.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -31,7 +32,43 @@ check "check takes it" "$skein" check run-tune/tune.yaml
 (cd / && "$skein" train "$work/run-tune/tune.yaml" --json) >trained 2>&1
 check_match "train takes it, from any folder" '"event":"done"' trained
 cp -r run-tune whole
-rm -rf run
+
+# --- the newest run -----------------------------------------------------------
+# Neither the folder of a tuning, with a trial or without, nor a run that has
+# saved nothing yet.
+mkdir -p runs/begun
+cp -r run runs/one
+cp -r whole runs/one-tune
+cp -r run runs/other-tune
+mv runs/other-tune/run.json runs/begun
+cp -r run runs/other-tune/trial
+cp whole/tune.journal runs/other-tune
+touch -d '1 hour ago' runs/one
+for verb in inspect eval "train --resume"; do
+    read -ra words <<<"$verb"
+    check "$verb takes runs/latest" "$skein" "${words[@]}" runs/latest
+    check_match "  the newest run with a checkpoint" "runs/one(\$|/| )" \
+        .check
+done
+check "so does export" "$skein" export runs/latest one
+check "predict" "$skein" predict runs/latest test.txt
+check_code 64 "join would, but for its copy" \
+    "$skein" join runs/latest run --into joined
+check_match "  which has the same network" \
+    'runs/latest and run are the same network' .check
+rm -r runs/one
+check_code 66 "without one it is a run that has none" "$skein" eval runs/latest
+check_match "  which is said" 'runs/begun' .check
+mkdir -p runs/many/network-1
+mv runs/begun/run.json runs/many/network-1
+rm -r runs/begun
+cp tiny.yaml runs/many/ensemble.yaml
+check_code 66 "or one of several networks" "$skein" eval runs/latest
+check_match "  which is said" 'runs/many: none of its networks has' .check
+rm -r runs/many
+check_code 66 "without any there is none" "$skein" eval runs/latest
+check_match "  which is said" 'runs/latest: No such file' .check
+rm -rf run runs one
 
 # --- the same again ---------------------------------------------------------
 check_code 73 "a tuning is not begun over another" \

@@ -242,7 +242,7 @@ read_file(reader_t *reader)
 
 /* `test: 0.1` is short for `held_back: 0.1`. */
 static void
-read_share(skn_document_t *document)
+read_share(skn_document_t *document, skn_problems_t *problems)
 {
     char *end;
     const skn_node_t *data = skn_node_get(skn_document_root(document), "data");
@@ -251,9 +251,18 @@ read_share(skn_document_t *document)
     if (!node || node->type != SKN_NODE_SCALAR || node->quoted ||
         !node->text[0])
         return;
-    (void)skn_text_real(node->text, &end);
+    double share = skn_text_real(node->text, &end);
     if (*end)
         return;
+    if (!(share >= 0 && share <= SKN_HELD_BACK_MAX)) {
+        (void)skn_problems_add(problems, node->mark,
+                               "'test' as a share of the training file must be "
+                               "in 0..%g, found %.40s",
+                               SKN_HELD_BACK_MAX, node->text);
+        (void)skn_problems_hint(problems, "a file of that name is ./%.40s",
+                                node->text);
+        return;
+    }
     skn_document_drop(document, "data.held_back");
     node->key = "held_back";
 }
@@ -265,7 +274,7 @@ skn_model_check(struct skn_document *document, skn_model_t **model,
     reader_t reader = { .document = document, .problems = problems };
     *model = NULL;
     reader.owned = calloc(1, sizeof(*reader.owned));
-    read_share(document);
+    read_share(document, problems);
     const skn_node_t *root = skn_document_root(document);
     if (reader.owned && skn_node_get(root, "topology") &&
         !skn_node_get(root, "model")) {

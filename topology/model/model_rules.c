@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/features/features.h"
+#include "formats/records/records.h"
 #include "skein/limits.h"
 #include "topology/model/model_tables.h"
 #include "transport/socket/keys.h"
@@ -328,12 +330,48 @@ skn_rules_train(const skn_model_t *model, const skn_node_t *root,
     }
 }
 
+/* The column of the labels as a feature would give the answers away. */
+static void
+check_columns(const skn_model_data_t *data, const char *key, const char *names,
+              size_t most, const skn_node_t *node, skn_problems_t *problems)
+{
+    const skn_span_t label = skn_span_trimmed(
+        (skn_span_t){ data->label_column, strlen(data->label_column) });
+    size_t count = 0;
+    for (size_t bytes; *names; names += bytes + (names[bytes] != '\0')) {
+        bytes = strcspn(names, ",");
+        count++;
+        if (skn_span_equal(skn_span_trimmed((skn_span_t){ names, bytes }),
+                           label)) {
+            (void)skn_problems_add(problems, skn_rules_mark(node, key),
+                                   "'%s' has '%.*s', the column of the labels, "
+                                   "which are to be predicted",
+                                   key, (int)label.bytes, label.at);
+            (void)skn_problems_hint(problems,
+                                    "leave it out, or set 'label_column'");
+        }
+    }
+    if (count <= most)
+        return;
+    (void)skn_problems_add(problems, skn_rules_mark(node, key),
+                           "'%s' has %zu names, at most %zu allowed", key,
+                           count, most);
+    (void)skn_problems_hint(problems, "leave some out");
+}
+
 void
 skn_rules_data(const skn_model_t *model, const skn_node_t *root,
                skn_problems_t *problems)
 {
     const skn_model_data_t *data = &model->data;
     const skn_node_t *node = skn_node_get(root, "data");
+    const skn_node_t *place = node ? node : root;
+    check_columns(data, "text_column", data->text_column,
+                  SKN_RECORDS_COLUMNS_MAX, place, problems);
+    check_columns(data, "category_columns", data->category_columns,
+                  SKN_FEATURE_COLUMNS_MAX, place, problems);
+    check_columns(data, "number_columns", data->number_columns,
+                  SKN_FEATURE_COLUMNS_MAX, place, problems);
     if (!node || !data->test[0] || !(data->held_back > 0))
         return;
     (void)skn_problems_add(problems, skn_rules_mark(node, "held_back"),

@@ -244,7 +244,7 @@ refuse(const setting_line_t *run, const setting_line_t *theirs, size_t others,
                    "%.*s in the run%s",
                    name, run->key_bytes, run->key, shown(theirs), theirs->value,
                    shown(run), run->value, more);
-    if (!is_value(run))
+    if (!is_value(run) || shown(run) < run->value_bytes)
         return skn_fail_hint(error, SKN_BAD_CONFIG,
                              "start it with the coordinator's file");
     return skn_fail_hint(error, SKN_BAD_CONFIG,

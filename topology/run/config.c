@@ -11,6 +11,7 @@
 #include "topology/model/model_text.h"
 #include "topology/run/config_internal.h"
 #include "topology/run/run_config.h"
+#include "topology/run/trained.h"
 
 const skn_model_t *
 skn_config_model(const skn_config_t *config)
@@ -226,8 +227,9 @@ skn_config_t *
 skn_config_load(const char *path, const skn_config_options_t *options,
                 skn_error_t *error)
 {
+    char latest[SKN_TEXT_MAX];
     if (path)
-        return make(NULL, path, options, error);
+        return make(NULL, skn_trained_path(path, latest), options, error);
     skn_fail(error, SKN_USAGE, "skn_config_load: the path is NULL");
     return NULL;
 }

@@ -348,7 +348,7 @@ skn_inspection_open(const char *path, skn_error_t *error)
         return NULL;
     }
     skn_inspection_t *inspection = calloc(1, sizeof(*inspection));
-    char *copy = strdup(path);
+    char latest[SKN_TEXT_MAX], *copy = strdup(skn_trained_path(path, latest));
     if (!inspection || !copy) {
         (void)skn_fail(error, SKN_NO_MEMORY, "no memory for an inspection");
         free(inspection);

@@ -21,12 +21,20 @@ typedef struct skn_trained_place {
     char note[SKN_ERROR_TEXT_BYTES]; /* for the user; "": none */
 } skn_trained_place_t;
 
+/* In the folder of a tuning, which is no run. */
+#define SKN_TUNING_JOURNAL "tune.journal"
+
+/* The path that `path` means: FOLDER/latest, unless there is such a file, is
+ * the run in FOLDER that was written to last, of those with a checkpoint if
+ * there are any; then it is written to `latest`. */
+const char *skn_trained_path(const char *path, char latest[SKN_TEXT_MAX]);
+
 /* Finds what `path` is: a checkpoint, a run folder, a folder with the run
  * folders of a run's nodes, or that of a run whose networks are not joined yet:
  * then the place is one of these networks, which the note reports. So it does
  * where `path` is one node's folder in that of a run that has gone on without
- * it: the place is that of the run. FOLDER/latest, unless there is such a file,
- * is the run in FOLDER that was written to last. SKN_NO_INPUT, SKN_BAD_DATA.
+ * it: the place is that of the run. The path is that of skn_trained_path.
+ * SKN_NO_INPUT, SKN_BAD_DATA.
  * Closed by skn_trained_place_fini, also after a failure. */
 skn_status_t skn_trained_find(const char *path, skn_trained_place_t *place,
                               skn_error_t *error);

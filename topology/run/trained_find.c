@@ -270,41 +270,67 @@ find_run(const char *path, bool follows, skn_trained_place_t *place,
     return status;
 }
 
-/* FOLDER/latest, where there is no such file, is the folder of FOLDER that was
- * written to last: the newest of runs/. False: there is none. */
+/* How good a folder is as the newest run: 2: it has a model; 1: it is a run
+ * that has saved nothing yet; 0: it is none, or the folder of a tuning, which
+ * may have the run of a trial. */
+static int
+rank_of(const char *path)
+{
+    skn_trained_place_t place;
+    bool gone;
+    if (holds(path, SKN_TUNING_JOURNAL))
+        return 0;
+    bool is_run = skn_trained_find(path, &place, NULL) == SKN_OK;
+    bool is_whole = skn_run_config_is_whole(path); /* without a checkpoint */
+    skn_checkpoint_t *checkpoint =
+        is_run ? skn_trained_checkpoint(&place, SKN_VERIFY_LAZY, &gone, NULL)
+               : NULL;
+    int rank = checkpoint ? 2 : is_run || is_whole;
+    skn_checkpoint_close(&checkpoint);
+    skn_trained_place_fini(&place);
+    return rank;
+}
+
 static bool
-find_latest(const char *path, char latest[SKN_TEXT_MAX])
+is_newer(const struct timespec *one, const struct timespec *other)
+{
+    return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec
+                                        : one->tv_nsec > other->tv_nsec;
+}
+
+const char *
+skn_trained_path(const char *path, char latest[SKN_TEXT_MAX])
 {
     const char *slash = strrchr(path, '/');
-    size_t top_bytes = slash ? (size_t)(slash - path) : 0;
     char top[SKN_TEXT_MAX];
     struct timespec newest = { 0 };
-    if (strcmp(slash ? slash + 1 : path, "latest") != 0)
-        return false;
-    (void)snprintf(top, sizeof(top), "%.*s", slash ? (int)top_bytes : 1,
+    struct stat facts;
+    int best = 0;
+    if (strcmp(slash ? slash + 1 : path, "latest") != 0 ||
+        strlen(path) >= SKN_TEXT_MAX || stat(path, &facts) == 0)
+        return path;
+    (void)snprintf(top, sizeof(top), "%.*s", slash ? (int)(slash - path) : 1,
                    slash ? path : ".");
     DIR *folder = opendir(top);
-    bool found = false;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         char one[SKN_TEXT_MAX];
-        struct stat facts;
         if (entry->d_name[0] == '.' ||
             snprintf(one, sizeof(one), "%s/%s", top, entry->d_name) >=
                 (int)sizeof(one) ||
-            stat(one, &facts) != 0 || !S_ISDIR(facts.st_mode))
+            stat(one, &facts) != 0 || !S_ISDIR(facts.st_mode) ||
+            (best == 2 && !is_newer(&facts.st_mtim, &newest)))
             continue;
-        const struct timespec *at = &facts.st_mtim;
-        if (found &&
-            (at->tv_sec < newest.tv_sec ||
-             (at->tv_sec == newest.tv_sec && at->tv_nsec <= newest.tv_nsec)))
+        int rank = rank_of(one);
+        if (rank < best || rank == 0 ||
+            (rank == best && !is_newer(&facts.st_mtim, &newest)))
             continue;
-        found = true;
-        newest = *at;
+        best = rank;
+        newest = facts.st_mtim;
         memcpy(latest, one, sizeof(one));
     }
     if (folder)
         (void)closedir(folder);
-    return found;
+    return best > 0 ? latest : path;
 }
 
 /* `follows`: a run that has gone on elsewhere is found there. */
@@ -321,12 +347,9 @@ find(const char *path, bool follows, skn_trained_place_t *place,
     if (strlen(path) >= SKN_TEXT_MAX)
         return skn_fail(error, SKN_NO_INPUT, "%.80s...: File name too long",
                         path);
-    if (stat(path, &facts) != 0) {
-        int why = errno;
-        if (!find_latest(path, latest) || stat(latest, &facts) != 0)
-            return skn_fail_code(error, SKN_NO_INPUT, why, NULL, "%s", path);
-        path = latest;
-    }
+    path = skn_trained_path(path, latest);
+    if (stat(path, &facts) != 0)
+        return skn_fail_code(error, SKN_NO_INPUT, errno, NULL, "%s", path);
     (void)snprintf(place->path, sizeof(place->path), "%s", path);
     place->one = holds(path, "manifest.json");
     if (place->one)

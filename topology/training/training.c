@@ -13,6 +13,7 @@
 #include "actors/machine/usage.h"
 #include "formats/text/abi.h"
 #include "topology/run/run_config.h"
+#include "topology/run/trained.h"
 #include "topology/training/calibrating.h"
 #include "topology/training/ensemble.h"
 #include "topology/training/network_run.h"
@@ -142,6 +143,8 @@ skn_training_load(const char *path, const skn_training_options_t *options,
         skn_fail(error, SKN_USAGE, "skn_training_load: the path is NULL");
         return NULL;
     }
+    char latest[SKN_TEXT_MAX];
+    path = skn_trained_path(path, latest);
     skn_training_t *training = make(path, options, error);
     if (training)
         training->is_folder = skn_run_config_is_folder(path);

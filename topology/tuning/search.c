@@ -13,6 +13,7 @@
 #include "skein/text.h"
 #include "topology/run/model_run.h"
 #include "topology/run/shortfall.h"
+#include "topology/run/trained.h"
 #include "topology/tuning/rounds.h"
 #include "topology/tuning/tuning_events.h"
 
@@ -184,7 +185,8 @@ skn_search_open(skn_tuning_t *tuning, skn_error_t *error)
     if (status != SKN_OK)
         return status;
     json_t *head = head_of(tuning);
-    (void)snprintf(path, sizeof(path), "%s/tune.journal", tuning->folder);
+    (void)snprintf(path, sizeof(path), "%s/" SKN_TUNING_JOURNAL,
+                   tuning->folder);
     status = head ? open_journal(tuning, path, head, error)
                   : skn_fail(error, SKN_NO_MEMORY, "no memory for a line");
     json_decref(head);

@@ -42,8 +42,8 @@ Test(dataset, bad_lines_are_left_out_up_to_a_limit)
         cr_expect_eq(info->bad.points, 2u);
         cr_expect(skn_dataset_note_bad(info, folder.file, &error));
         (void)snprintf(wanted, sizeof(wanted),
-                       "%s:8: first of 2 rows that cannot be read and are left "
-                       "out",
+                       "%s:8:3: expected a feature, found \"x:1\" (first of 2 "
+                       "rows that cannot be read and are left out)",
                        folder.file);
         cr_expect_str_eq(error.text, wanted);
         skn_dataset_close(&dataset);

@@ -172,9 +172,11 @@ Test(text_rows, a_bad_row_of_several_files_is_named_with_its_file)
     cr_assert_eq(open_both(&options, &dataset, &error), SKN_OK);
     (void)snprintf(source, sizeof(source), "%s\n%s", place.file, place.other);
     cr_assert(skn_dataset_note_bad(skn_dataset_info(dataset), source, &error));
-    (void)snprintf(wanted, sizeof(wanted),
-                   "%s:3: first of 1 row that cannot be read and is left out",
-                   place.other);
+    (void)snprintf(
+        wanted, sizeof(wanted),
+        "%s:3: the row has 1 columns, the first one 2 (first of 1 row "
+        "that cannot be read and is left out)",
+        place.other);
     cr_expect_str_eq(error.text, wanted);
     skn_dataset_close(&dataset);
     options.preprocessing = PREPROCESSING("csv", "0");
@@ -356,8 +358,10 @@ Test(text_rows, that_cannot_be_read_are_left_out_up_to_a_share)
     cr_expect_eq(info->bad.points, 1u);
     cr_expect_eq(info->bad.line, 3u);
     cr_expect(skn_dataset_note_bad(info, "f.txt", &note));
-    cr_expect_str_eq(note.text, "f.txt:3: first of 1 row that cannot be read "
-                                "and is left out");
+    cr_expect_str_eq(note.text,
+                     "f.txt:3: the row has 1 columns, the first one 2 "
+                     "(first of 1 row that cannot be read and is "
+                     "left out)");
     skn_dataset_close(&dataset);
 }
 

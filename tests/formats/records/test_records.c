@@ -129,6 +129,10 @@ Test(records, csv_names_a_column_that_is_missing)
     expect("text,title\n", NULL,
            "f:1: no column is named 'labels'\n"
            "set data.label_column; there are text, title\n");
+    expect("labels, TexT ,xtext\n", NULL,
+           "f:1: no column is named 'text'\n"
+           "did you mean 'TexT'? set data.text_column; there are labels,  TexT "
+           ", xtext\n");
     expect("text,labels,text\n", NULL, "f:1: two columns are named 'text'\n");
 }
 

@@ -59,7 +59,7 @@ Test(abi, the_version_is_the_same_as_number_and_as_text)
     S(skn_evaluation_options_t, 16)                                            \
     S(skn_evaluation_t, 7336)                                                  \
     S(skn_convert_options_t, 64)                                               \
-    S(skn_converted_t, 56)                                                     \
+    S(skn_converted_t, 264)                                                    \
     S(skn_join_options_t, 12)                                                  \
     S(skn_joined_t, 144)                                                       \
     S(skn_point_reader_options_t, 16)                                          \

@@ -201,6 +201,67 @@ Test(model_rules, patience_needs_points_held_back)
     EXPECT(TRAIN, rules);
 }
 
+#define DATA                                                                   \
+    "skein: 1\nmodel:\n  layers: [{ name: h }, { name: o }]\n"                 \
+    "data: { train: t, % }\n"
+
+Test(model_rules, the_labels_are_no_feature)
+{
+    static const rule_t rules[] = {
+        { "text_column: \"a, L\", label_column: L",
+          "m.yaml:4:32: 'text_column' has 'L', the column of the labels, which "
+          "are to be predicted; leave it out, or set 'label_column'\n" },
+        { "category_columns: labels",
+          "m.yaml:4:37: 'category_columns' has 'labels', the column of the "
+          "labels, which are to be predicted; leave it out, or set "
+          "'label_column'\n" },
+        { "number_columns: \"b,c,L\", label_column: L",
+          "m.yaml:4:35: 'number_columns' has 'L', the column of the labels, "
+          "which are to be predicted; leave it out, or set 'label_column'\n" },
+        { "text_column: labels, label_column: text", "" },
+        { "number_columns: \"labels2\"", "" },
+    };
+    EXPECT(DATA, rules);
+}
+
+Test(model_rules, a_test_that_is_a_number_is_a_share)
+{
+    static const rule_t rules[] = {
+        { "test: 0.5", "" },
+        { "test: 0", "" },
+        { "test: \"30\"", "" },
+        { "test: 30",
+          "m.yaml:4:25: 'test' as a share of the training file must be in "
+          "0..0.5, found 30; a file of that name is ./30\n" },
+        { "test: -0.1",
+          "m.yaml:4:25: 'test' as a share of the training file must be in "
+          "0..0.5, found -0.1; a file of that name is ./-0.1\n" },
+    };
+    EXPECT(DATA, rules);
+}
+
+Test(model_rules, columns_are_counted)
+{
+    static const char *const keys[] = { "category_columns", "number_columns" };
+    for (size_t k = 0; k < 2; k++) {
+        char names[512], part[600], want[256];
+        size_t used = 0;
+        for (unsigned c = 1; c <= 129; c++) {
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%x",
+                                     c > 1 ? "," : "", c);
+            if (c < 128)
+                continue;
+            (void)snprintf(part, sizeof(part), "%s: \"%s\"", keys[k], names);
+            (void)snprintf(want, sizeof(want),
+                           "m.yaml:4:%zu: '%s' has 129 names, at most 128 "
+                           "allowed; leave some out\n",
+                           strlen(keys[k]) + 21, keys[k]);
+            const rule_t rule = { part, c == 128 ? "" : want };
+            expect_rules(DATA, &rule, 1);
+        }
+    }
+}
+
 Test(model_rules, fixed_reduction_excludes_what_has_other_bits)
 {
     static const rule_t rules[] = {

@@ -78,6 +78,22 @@ Test(settings, texts_are_quoted)
                      "\";\" there, and \"\" in the run");
 }
 
+/* A part of a value would be another value. */
+Test(settings, a_value_that_is_not_shown_whole_is_not_to_be_typed)
+{
+#define TWENTY "abcdefghijklmnopqrst"
+#define COLUMNS(name)                                                          \
+    "skein: 1\ndata: { train: t, number_columns: " name " }\n" LAYERS
+    skn_error_t error =
+        compare(COLUMNS(TWENTY TWENTY "uvwxyzabcdefghijkl"), COLUMNS("other"));
+    cr_expect(strstr(error.hint,
+                     "number_columns=\"" TWENTY TWENTY "uvwxyzabcdefghijkl\""),
+              "%s", error.hint);
+    error =
+        compare(COLUMNS(TWENTY TWENTY "uvwxyzabcdefghijklm"), COLUMNS("other"));
+    cr_expect_str_eq(error.hint, "start it with the coordinator's file");
+}
+
 Test(settings, the_first_of_several_is_named_and_others_are_counted)
 {
     skn_error_t error = compare(

@@ -378,6 +378,12 @@ class Models(Case):
         self.assertEqual([len(answer) for answer in
                           self.model.predict(self.texts[:4])], [3] * 4)
 
+    def test_numbers_out_of_range(self):
+        self.assertEqual(self.model.label(2**32), 2**32)
+        for threshold in (float("nan"), 2, -.1):
+            with self.assertRaisesRegex(ValueError, "threshold is"):
+                self.model.predict(self.texts[:1], threshold=threshold)
+
     def test_a_threshold_leaves_labels_out(self):
         answers = self.model.predict(self.texts, 3, threshold=.3)
         scores = [score for answer in answers for _, score in answer]

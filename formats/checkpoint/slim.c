@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +186,28 @@ refuse_old(const char *path, skn_error_t *error)
 }
 
 /* Writes the file `name` of an open folder. */
+/* Opens the file `fresh`, which another export that was killed may have left,
+ * and locks it until it is closed. -1: it cannot, or another process has it. */
+static int
+open_fresh(int folder, const char *fresh, const char *path, skn_error_t *error)
+{
+    struct stat facts;
+    int file = openat(folder, fresh,
+                      O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) {
+        (void)skn_fail_errno(error, SKN_CANNOT_CREATE, path, NULL,
+                             "cannot create");
+        return -1;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &facts) == 0 &&
+        facts.st_nlink > 0 && ftruncate(file, 0) == 0)
+        return file;
+    (void)close(file);
+    (void)skn_fail(error, SKN_CANNOT_CREATE,
+                   "%s: another process writes it at the moment", path);
+    return -1;
+}
+
 static skn_status_t
 write_file(const plan_t *plan, int folder, const char *path, const char *name,
            skn_error_t *error)
@@ -192,15 +215,10 @@ write_file(const plan_t *plan, int folder, const char *path, const char *name,
     char fresh[NAME_MAX + 8];
     bool taken = false;
     (void)snprintf(fresh, sizeof(fresh), ".tmp-%.*s", NAME_MAX, name);
-    (void)unlinkat(folder, fresh, 0); /* of an export that was killed */
-    int file =
-        openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int file = open_fresh(folder, fresh, path, error);
     if (file < 0)
-        return skn_fail_errno(error, SKN_CANNOT_CREATE, path, NULL,
-                              "cannot create");
+        return SKN_CANNOT_CREATE;
     skn_status_t status = write_plan(plan, file, path, error);
-    if (close(file) != 0 && status == SKN_OK)
-        status = skn_fail_errno(error, SKN_STORAGE, path, NULL, "cannot write");
     if (status == SKN_OK)
         status = skn_folder_name_file(folder, path, fresh, name, &taken, error);
     if (taken)
@@ -208,6 +226,7 @@ write_file(const plan_t *plan, int folder, const char *path, const char *name,
     if (status == SKN_OK)
         status = skn_folder_sync(folder, path, error);
     (void)unlinkat(folder, fresh, 0);
+    (void)close(file); /* which was synced; gives up the lock */
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "formats/dataset/text_rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,7 +272,10 @@ next_record(skn_text_rows_t *rows, bool *more, bool *bad, skn_error_t *error)
             count_bad(rows, refusal);
         else if (rows->vocabulary) /* once, and not when it is learned */
             note_bytes(rows);
-        if (*bad ? rows->options->questions : is_of_part(rows))
+        /* A row of a test without a label cannot be judged. */
+        bool is_judged = rows->record.label_count > 0 || *bad ||
+                         rows->options->questions || !rows->options->vocabulary;
+        if (is_judged && (*bad ? rows->options->questions : is_of_part(rows)))
             return SKN_OK;
     }
 }
@@ -470,6 +474,18 @@ typedef struct lesson {
     skn_strings_t names;
 } lesson_t;
 
+/* Whether a cell of column k, from the first of categories on, has something
+ * that can be learned. */
+static bool
+is_known(const lesson_t *lesson, size_t k, skn_span_t text)
+{
+    double number;
+    return k < lesson->column_count - lesson->rows->number_count
+               ? skn_span_trimmed(text).bytes > 0
+               : skn_text_number(text.at, text.bytes, &number) &&
+                     isfinite(number);
+}
+
 /* Notes which columns of categories and numbers the row has. */
 static void
 note_columns(lesson_t *lesson, const skn_records_row_t *row)
@@ -477,7 +493,7 @@ note_columns(lesson_t *lesson, const skn_records_row_t *row)
     const size_t columns = row->has_columns ? lesson->column_count : 0;
     const skn_span_t *text = row->text + row->text_count - columns;
     for (size_t k = 0; k < columns; k++)
-        lesson->has[k] = lesson->has[k] || skn_span_trimmed(text[k]).bytes > 0;
+        lesson->has[k] = lesson->has[k] || is_known(lesson, k, text[k]);
 }
 
 /* A row of JSON lines may leave out what is not known: a wrong name is in no

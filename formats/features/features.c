@@ -4,6 +4,7 @@
 #include "formats/features/features.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,10 +135,17 @@ static bool
 add_category(terms_t *terms, skn_span_t value, size_t k)
 {
     char term[SKN_TERM_BYTES_MAX];
+    char hash[32];
     int head = snprintf(term, sizeof(term), "=%zu=", k);
     size_t bytes = (size_t)head + value.bytes;
-    if (value.bytes == 0 || bytes > sizeof(term))
+    if (value.bytes == 0)
         return true;
+    if (bytes > sizeof(term)) { /* it is known by its hash */
+        (void)snprintf(hash, sizeof(hash), "...%016" PRIx64,
+                       (uint64_t)XXH3_64bits(value.at, value.bytes));
+        value = (skn_span_t){ hash, strlen(hash) };
+        bytes = (size_t)head + value.bytes;
+    }
     memcpy(term + head, value.at, value.bytes);
     /* The file form has a line for each term. */
     for (size_t at = (size_t)head; at < bytes; at++)

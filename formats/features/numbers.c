@@ -43,9 +43,13 @@ skn_knots_find(const skn_knots_t *knots, double number, uint32_t *first,
             to = half;
     }
     *first = from;
-    /* Halves: the distance of two finite numbers may not be finite. */
-    *share = (float)((knots->at[to] / 2 - number / 2) /
-                     (knots->at[to] / 2 - knots->at[from] / 2));
+    double part = knots->at[to] - number,
+           whole = knots->at[to] - knots->at[from];
+    if (!isfinite(whole)) { /* the distance of two that are finite */
+        part = knots->at[to] / 2 - number / 2;
+        whole = knots->at[to] / 2 - knots->at[from] / 2;
+    }
+    *share = (float)(part / whole);
 }
 
 /* --- learning ------------------------------------------------------------- */

@@ -131,11 +131,14 @@ skn_sink_open(const char *path, skn_error_t *error)
     const char *shown = skn_stream_name_shown(path);
     if (skn_sink_check(path, error) != SKN_OK)
         return NULL;
+    /* A hidden file, which nobody takes for data if it is left. */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     skn_sink_t *sink = calloc(1, sizeof(*sink));
     if (sink)
         sink->fd = -1;
     if (!sink || !(sink->path = strdup(path)) ||
-        asprintf(&sink->fresh, "%s.%ld.tmp", path, (long)getpid()) < 0) {
+        asprintf(&sink->fresh, "%.*s.tmp-%s.%ld", (int)(name - path), path,
+                 name, (long)getpid()) < 0) {
         (void)skn_fail(error, SKN_NO_MEMORY, "%s: no memory to write it",
                        shown);
         if (sink)
@@ -157,6 +160,16 @@ skn_sink_file(const skn_sink_t *sink)
     return sink->file;
 }
 
+/* Gives the file its name, unless that is taken meanwhile. */
+static int
+give_name(const skn_sink_t *sink)
+{
+    int code = renameat2(AT_FDCWD, sink->fresh, AT_FDCWD, sink->path,
+                         RENAME_NOREPLACE);
+    bool is_unknown = code != 0 && (errno == EINVAL || errno == ENOSYS);
+    return is_unknown ? rename(sink->fresh, sink->path) : code;
+}
+
 skn_status_t
 skn_sink_finish(skn_sink_t **sink, skn_error_t *error)
 {
@@ -171,7 +184,7 @@ skn_sink_finish(skn_sink_t **sink, skn_error_t *error)
         why = errno;
     }
     done->file = NULL;
-    if (good && rename(done->fresh, done->path) != 0) {
+    if (good && give_name(done) != 0) {
         good = false;
         why = errno;
     }

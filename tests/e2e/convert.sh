@@ -103,6 +103,14 @@ check_equal "without names, which are not known" "$(ls points.*)" \
 check_code 64 "they are no texts" "$skein" convert points.svm texts.csv
 check_code 64 "a pipe cannot be read twice" bash -c \
     "'$skein' convert - piped.svm --text title --labels tags <rows.csv"
+mkdir part
+(cat rows.csv; yes 'a,some more words') | "$skein" convert - part/b.jsonl \
+    "${columns[@]}" >/dev/null 2>&1 &
+victim=$!
+wait_until 300 bash -c 'compgen -G "part/.tmp-b.jsonl*"'
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null
+check_equal "what a killed one leaves is hidden" "$(ls part)" ""
 check "a pipe is read" bash -c \
     "'$skein' convert - piped.jsonl --text title --labels tags <rows.csv"
 

@@ -131,6 +131,10 @@ train_table() { # VERB FILE RUN ARGUMENTS...
         >"$3.txt" 2>&1
 }
 check "a table trains" train_table train table.csv table
+sed 's/,[^,]*$/&/; 3,$s/^[^,]*,/,/' table.csv >bare.csv
+check "rows without labels are in no test" "$skein" eval table \
+    --test bare.csv
+check_match "which has what is left" 'bare.csv: 1 point' .check
 check_match "every row is right" ' P@1 (1[.]|0[.]9[89])' table.txt
 check "rows of JSON train" train_table train table.jsonl table.json
 check_equal "and give the weights of the CSV" \
@@ -162,6 +166,10 @@ check_match "with its place" \
 check_code 65 "a column that is not there is named" \
     "$skein" train odd.csv --labels label --numbers prize
 check_match "with those that are" 'there are label, price, kind' .check
+printf 'label,price,text\na,nan,x y\nb,inf,x y\n' >nan.csv
+check_code 65 "a column without a number is named" "$skein" train nan.csv \
+    --labels label --numbers price
+check_match "with its name" "none of the 2 rows has 'price'" .check
 check_code 65 "a key that no row has is named" "$skein" train table.jsonl \
     --labels label --numbers prize
 check_match "with the rows that were looked at" \
@@ -424,6 +432,17 @@ refuse "none if none is allowed" 'bad.svm:301:3: ' 65 -o data.train=bad.svm \
 cp run.csv/vocabulary run.ft/vocabulary
 check_code 65 "the vocabulary of another model" "$skein" predict run.ft --text x
 check_match "  and says so" 'is the vocabulary of another model' .check
+cp -r run.csv names
+sed -i 1s/$/s/ names/labels
+check_code 65 "names that the vocabulary does not have" \
+    "$skein" predict names --text x
+check_match "  and says so" 'has other names than the vocabulary' .check
+for form in labels vocabulary; do
+    rm names/$form && mkfifo names/$form
+    check_code 65 "a pipe for $form" timeout 20 "$skein" predict names --text x
+    check_match "  is named" "names/$form: is not a regular file" .check
+    rm names/$form && cp run.csv/$form names
+done
 rm run.jsonl/vocabulary
 check_code 66 "a run without its vocabulary" "$skein" predict run.jsonl --text x
 printf 'x' | dd of=run.ft/vocabulary bs=1 seek=60 conv=notrunc status=none

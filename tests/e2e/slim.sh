@@ -186,4 +186,19 @@ check "a disk that is full is an error" test $? -ne 0
 check_match "in one line" '^skein: full: cannot write: File too large' full.txt
 rm full.txt
 check_equal "and leaves nothing" "$(find . -maxdepth 1 -name '*full*')" ""
+# --- two at once --------------------------------------------------------------
+for k in 1 2 3 4 5 6; do
+    "$skein" export run "both$k" --rows f32 >/dev/null 2>&1 &
+    one=$!
+    "$skein" export run "both$k" --rows int8 >/dev/null 2>&1
+    other=$?
+    wait "$one"
+    one=$?
+    rows=$("$skein" inspect "both$k" | grep -c ' I8 ')
+    [ "$one.$other.$((rows > 0))" = 0.73.0 ] ||
+        [ "$one.$other.$((rows > 0))" = 73.0.1 ] ||
+        echo "$k: $one $other $rows" >>both
+done
+check_equal "of two exports to one name one succeeds, and it is its file" \
+    "$(cat both 2>/dev/null)" ""
 finish

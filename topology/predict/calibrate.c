@@ -26,6 +26,16 @@
 
 /* --- outcomes ------------------------------------------------------------- */
 
+/* The half that a point belongs to: files may alternate, so its number alone
+ * does not say. Fibonacci hashing (Knuth, The Art of Computer Programming 3,
+ * 6.4). */
+static bool
+half_of(uint64_t number)
+{
+    uint64_t hash = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return (hash ^ hash >> 32) >> 16 & 1;
+}
+
 size_t
 skn_outcomes_add(skn_outcome_t *outcome, const skn_dataset_point_t *point,
                  uint64_t number, const uint32_t *label, const float *score)
@@ -39,7 +49,7 @@ skn_outcomes_add(skn_outcome_t *outcome, const skn_dataset_point_t *point,
             .score = answered ? score[count] : NAN,
             .right = answered && skn_dataset_point_has(point, label[count]),
             .first = count == 0,
-            .parity = number & 1u,
+            .parity = half_of(number),
         };
     }
     return count;

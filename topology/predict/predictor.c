@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "formats/dataset/preprocessing.h"
 #include "topology/run/model_run.h"
@@ -48,13 +49,25 @@ load(skn_predictor_t *predictor, const char *path, skn_verify_t verify,
                             error);
 }
 
+/* Refuses a form of a run folder that would never end, or is not there yet. */
+static skn_status_t
+check_file(const char *path, skn_error_t *error)
+{
+    struct stat facts;
+    return stat(path, &facts) != 0 || S_ISREG(facts.st_mode)
+               ? SKN_OK
+               : skn_fail(error, SKN_BAD_DATA, "%.300s: is not a regular file",
+                          path);
+}
+
 static skn_status_t
 load_names(skn_predictor_t *predictor, skn_error_t *error)
 {
     char path[SKN_RUN_FORM_PATH_BYTES];
     if (!skn_trained_form(&predictor->trained.place, SKN_LABELS_NAME, path))
         return SKN_OK;
-    predictor->names = skn_names_open(path, error);
+    if (check_file(path, error) == SKN_OK)
+        predictor->names = skn_names_open(path, error);
     return predictor->names ? SKN_OK : error->status;
 }
 
@@ -75,10 +88,37 @@ load_vocabulary(skn_predictor_t *predictor, skn_error_t *error)
             "a model of texts needs the file " SKN_VOCABULARY_NAME
             " of its run folder");
     }
-    predictor->vocabulary = skn_vocabulary_open(path, error);
+    if (check_file(path, error) == SKN_OK)
+        predictor->vocabulary = skn_vocabulary_open(path, error);
     return predictor->vocabulary
                ? skn_predictor_check_words(predictor, path, error)
                : error->status;
+}
+
+/* The file of names of a model of texts says what its vocabulary does, unless
+ * the config names another file. */
+static skn_status_t
+check_names(const skn_predictor_t *predictor, skn_error_t *error)
+{
+    const skn_names_t *names = predictor->names;
+    const skn_model_t *model = predictor->trained.model;
+    if (!predictor->vocabulary || model->data.labels[0])
+        return SKN_OK;
+    const skn_strings_t *known = &predictor->vocabulary->names;
+    bool is_same = names && names->count == known->count;
+    for (uint32_t k = 0; is_same && k < known->count; k++) {
+        size_t bytes;
+        const char *name = skn_strings_at(known, k, &bytes);
+        is_same = strlen(names->name[k]) == bytes &&
+                  memcmp(names->name[k], name, bytes) == 0;
+    }
+    if (is_same)
+        return SKN_OK;
+    (void)skn_fail(error, SKN_BAD_DATA,
+                   "%.300s: the file " SKN_LABELS_NAME
+                   " has other names than the vocabulary",
+                   skn_run_folder_path(predictor->trained.place.run));
+    return skn_fail_hint(error, SKN_BAD_DATA, "put that of its run back");
 }
 
 /* Whether the vocabulary was made of columns as the config has them. */
@@ -172,7 +212,9 @@ load_run(skn_predictor_t *predictor, const char *path, skn_error_t *error)
     if (status == SKN_OK)
         status = skn_calibration_load(&predictor->trained,
                                       &predictor->calibration, error);
-    return status == SKN_OK ? load_vocabulary(predictor, error) : status;
+    if (status == SKN_OK)
+        status = load_vocabulary(predictor, error);
+    return status == SKN_OK ? check_names(predictor, error) : status;
 }
 
 static void

@@ -122,6 +122,8 @@ class Model:
         whose keys are all no columns of the model, and TypeError for rows of
         other kinds.
         """
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold is {threshold}; it is from 0 to 1")
         if k is None:
             k = LABELS_MAX if threshold > 0 else LABELS_DEFAULT
         labels, scores = self.predict_arrays(rows, k)
@@ -266,7 +268,9 @@ def _info(predictor: ctypes.c_void_p) -> Info:
 
 
 def _name(predictor: ctypes.c_void_p, number: int) -> Union[str, int]:
-    name = lib.skn_predictor_label(predictor, number) if number >= 0 else b""
+    # A greater number would be cut to 32 bits.
+    name = lib.skn_predictor_label(predictor, number) \
+        if 0 <= number < NO_LABEL else b""
     return name.decode("utf-8", "replace") if name else number
 
 

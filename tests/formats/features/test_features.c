@@ -202,6 +202,15 @@ static const skn_feature_options_t columns = { .words_max = 1,
                                                .category_count = 2,
                                                .number_count = 2 };
 
+static skn_feature_fields_t
+fields_of(const char *const row[COLUMNS])
+{
+    static skn_span_t span[COLUMNS];
+    for (size_t k = 0; k < COLUMNS; k++)
+        span[k] = (skn_span_t){ row[k], strlen(row[k]) };
+    return (skn_feature_fields_t){ span, COLUMNS, true };
+}
+
 /* A knot of three counts as a term that is in a third of the rows. */
 static void
 expect_idf_of_knots(const char *text)
@@ -232,18 +241,40 @@ expect_idf_of_knots(const char *text)
     skn_feature_counts_destroy(&counts);
 }
 
+/* A long category is known by its hash. */
+Test(features, long_categories)
+{
+    char one[301], other[301];
+    memset(one, 'c', 300);
+    memset(other, 'c', 300);
+    one[300] = other[300] = '\0';
+    other[299] = 'd';
+    const char *const first[COLUMNS] = { "", one, "", "", "" };
+    const char *const second[COLUMNS] = { "", other, "", "", "" };
+    skn_error_t error = { 0 };
+    skn_feature_counts_t *counts = skn_feature_counts_new(&columns, 1000);
+    for (size_t k = 0; k < 2; k++) {
+        const skn_feature_fields_t fields = fields_of(k ? second : first);
+        cr_assert_eq(skn_feature_counts_add(counts, &fields, &error), SKN_OK);
+    }
+    skn_featurizer_t *featurizer = skn_feature_counts_take(counts, &error);
+    cr_expect_eq(skn_featurizer_count(featurizer), 2);
+    skn_feature_row_t row = { 0 };
+    for (size_t k = 0; k < 2; k++) {
+        const skn_feature_fields_t fields = fields_of(k ? second : first);
+        uint32_t before = k ? row.feature[0] : UINT32_MAX;
+        cr_assert_eq(skn_featurizer_apply(featurizer, &fields, &row, &error),
+                     SKN_OK);
+        cr_expect(row.count == 1 && row.feature[0] != before);
+    }
+    skn_feature_row_fini(&row);
+    skn_featurizer_destroy(&featurizer);
+    skn_feature_counts_destroy(&counts);
+}
+
 Test(features, numbers_have_idf)
 {
     expect_idf_of_knots("3");
-}
-
-static skn_feature_fields_t
-fields_of(const char *const row[COLUMNS])
-{
-    static skn_span_t span[COLUMNS];
-    for (size_t k = 0; k < COLUMNS; k++)
-        span[k] = (skn_span_t){ row[k], strlen(row[k]) };
-    return (skn_feature_fields_t){ span, COLUMNS, true };
 }
 
 /* The table's rows, the first `first` of them counted apart and then merged. */

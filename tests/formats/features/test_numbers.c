@@ -32,6 +32,7 @@ Test(numbers, places)
     expect_place(&knots, INFINITY, 2, 1);
     expect_place(&(skn_knots_t){ 1, { 7 } }, 3, 0, 1);
     expect_place(&(skn_knots_t){ 2, { -DBL_MAX, DBL_MAX } }, 0, 0, .5F);
+    expect_place(&(skn_knots_t){ 2, { 1.5e-323, 2.5e-323 } }, 2e-323, 0, .5F);
 }
 
 Test(numbers, good_knots_ascend)

@@ -103,8 +103,11 @@ skn_member_destroy(skn_member_t **destroyed)
 /* --- the thread ----------------------------------------------------------- */
 
 static void
-note(skn_member_t *member)
+note(skn_party_t *party)
 {
+    skn_member_t *member = (skn_member_t *)party; /* its first member */
+    if (!member->participant)
+        return;
     (void)pthread_mutex_lock(&member->party.task.queue.mutex);
     member->generation = skn_participant_generation(member->participant);
     member->is_connected = skn_participant_is_connected(member->participant);
@@ -125,11 +128,11 @@ thread_main(void *argument)
             skn_participant_leave(participant);
         if (orders < SKN_PARTY_BREAK)
             skn_participant_turn(participant);
-        note(member);
+        note(party);
     }
     party->is_ending = true;
     (void)skn_participant_finish(participant, &party->task.failure);
-    note(member);
+    note(party);
     /* This frees the node for another member, before the events end. */
     skn_participant_close(&member->participant);
     skn_party_end(party);
@@ -169,6 +172,7 @@ open_part(void *job, bool *is_done, skn_error_t *error)
     };
     (void)is_done;
     keep_idle(member);
+    member->party.note = note;
     member->participant = skn_participant_open(&options, error);
     return member->participant ? SKN_OK : error->status;
 }

@@ -24,6 +24,9 @@ typedef struct skn_party {
     bool is_ending; /* the thread's: no event is dropped any more */
     bool has_begun; /* skn_party_begin was called */
     skn_model_t *model;
+    /* Brings what the host may ask up to date, before it reads an event; or
+     * NULL. */
+    void (*note)(struct skn_party *party);
 } skn_party_t;
 
 /* Copies the path of a config and its overrides. `noun` must outlive the party.

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,7 +185,6 @@ refuse_old(const char *path, skn_error_t *error)
                          "choose another name, or remove it");
 }
 
-/* Writes the file `name` of an open folder. */
 /* Opens the file `fresh`, which another export that was killed may have left,
  * and locks it until it is closed. -1: it cannot, or another process has it. */
 static int
@@ -208,6 +207,7 @@ open_fresh(int folder, const char *fresh, const char *path, skn_error_t *error)
     return -1;
 }
 
+/* Writes the file `name` of an open folder. */
 static skn_status_t
 write_file(const plan_t *plan, int folder, const char *path, const char *name,
            skn_error_t *error)

@@ -58,7 +58,7 @@ skn_columns_count(const char *names)
     return count;
 }
 
-/* What a row gives to a featurizer. */
+/* The fields of a row, as a featurizer takes them. */
 static inline skn_feature_fields_t
 skn_record_fields(const skn_records_row_t *record)
 {

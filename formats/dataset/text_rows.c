@@ -29,8 +29,8 @@ struct skn_text_rows {
     const skn_vocabulary_t *vocabulary; /* NULL: it is being learned */
     skn_preprocessing_t preprocessing;
     json_t *preprocessing_owner;
-    size_t field_count,
-        number_count; /* columns of both kinds, and of numbers */
+    /* Columns of categories and numbers together, and of numbers. */
+    size_t field_count, number_count;
     skn_records_t *records;
     skn_records_row_t record; /* that is read, or made a point of */
     bool ended;               /* all rows are read */
@@ -469,7 +469,6 @@ skn_text_rows_next(skn_text_rows_t *rows, skn_xmc_point_t *point, bool *more,
 typedef struct lesson {
     skn_text_rows_t *rows;
     bool has[SKN_RECORDS_COLUMNS_MAX]; /* a category or number, in some row */
-    size_t column_count;
     skn_feature_counts_t *counts;
     skn_strings_t names;
 } lesson_t;
@@ -480,7 +479,7 @@ static bool
 is_known(const lesson_t *lesson, size_t k, skn_span_t text)
 {
     double number;
-    return k < lesson->column_count - lesson->rows->number_count
+    return k < lesson->rows->field_count - lesson->rows->number_count
                ? skn_span_trimmed(text).bytes > 0
                : skn_text_number(text.at, text.bytes, &number) &&
                      isfinite(number);
@@ -490,7 +489,7 @@ is_known(const lesson_t *lesson, size_t k, skn_span_t text)
 static void
 note_columns(lesson_t *lesson, const skn_records_row_t *row)
 {
-    const size_t columns = row->has_columns ? lesson->column_count : 0;
+    const size_t columns = row->has_columns ? lesson->rows->field_count : 0;
     const skn_span_t *text = row->text + row->text_count - columns;
     for (size_t k = 0; k < columns; k++)
         lesson->has[k] = lesson->has[k] || is_known(lesson, k, text[k]);
@@ -597,7 +596,6 @@ skn_text_rows_learn(const char *path, const skn_dataset_options_t *options,
         return error->status;
     const skn_feature_options_t how =
         skn_preprocessing_features(&lesson.rows->preprocessing);
-    lesson.column_count = how.category_count + how.number_count;
     uint64_t room = TERMS_PER_FEATURE * (uint64_t)how.features_max;
     room = room < TERMS_MIN ? TERMS_MIN : room > TERMS_MAX ? TERMS_MAX : room;
     lesson.counts = skn_feature_counts_new(&how, (size_t)room);

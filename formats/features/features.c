@@ -120,8 +120,7 @@ columns_of(const skn_feature_options_t *options,
     return fields->has_columns && columns <= fields->count ? columns : 0;
 }
 
-/* What a row has for column k of those behind its texts, without blanks at its
- * ends. */
+/* The text of column k behind the texts, without blanks at its ends. */
 static skn_span_t
 column_of(const skn_feature_options_t *options,
           const skn_feature_fields_t *fields, size_t k)
@@ -305,7 +304,7 @@ skn_feature_counts_merge(skn_feature_counts_t *counts,
                : skn_fail(error, SKN_NO_MEMORY, "no memory to count words");
 }
 
-/* Knots are features, too, and so are no more than there may be. */
+/* Knots count towards SKN_UNIT_MAX, so room is kept for them. */
 static uint32_t
 terms_max(const skn_feature_options_t *options)
 {

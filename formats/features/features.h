@@ -70,8 +70,8 @@ typedef struct skn_feature_options {
         number_count; /* columns, SKN_FEATURE_COLUMNS_MAX */
 } skn_feature_options_t;
 
-/* What a row has: texts, and behind them, if `has_columns`, a text for each
- * column of categories and then for each of numbers. One that is blank is
+/* The fields of a row: texts, and behind them, if `has_columns`, a text for
+ * each column of categories and then for each of numbers. One that is blank is
  * missing, as is what is no number. */
 typedef struct skn_feature_fields {
     const skn_span_t *text;

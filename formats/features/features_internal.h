@@ -9,7 +9,7 @@
 #include "formats/features/numbers.h"
 #include "formats/text/strings.h"
 
-/* Longer terms are no features. */
+/* Longer words and groups are no features; a longer category has its hash. */
 #define SKN_TERM_BYTES_MAX 255u
 /* The most knots of all columns. */
 #define SKN_ALL_KNOTS_MAX (SKN_FEATURE_COLUMNS_MAX * SKN_COLUMN_KNOTS_MAX)
@@ -31,8 +31,9 @@ skn_featurizer_t *skn_featurizer_make(const skn_feature_options_t *options,
 /* Adds the knots of column k. */
 void skn_featurizer_set_knots(skn_featurizer_t *featurizer, uint32_t k,
                               const skn_knots_t *knots);
-/* What a feature in `rows` rows, which need not be whole, counts for; 1 without
- * options.idf. Knots share the rows of their column. */
+/* The inverse document frequency of a feature in `rows` rows, which need not be
+ * a whole number as knots share the rows of their column; 1 without
+ * options.idf. */
 double skn_featurizer_idf(const skn_featurizer_t *featurizer, double rows);
 /* Adds the next feature. False: no memory. */
 bool skn_featurizer_add(skn_featurizer_t *featurizer, const char *term,

@@ -504,6 +504,14 @@ get_line(skn_records_t *records, bool wait, skn_span_t *line, bool *later,
     return SKN_OK;
 }
 
+/* Whether a row has columns beside its texts. */
+static bool
+has_columns(const skn_records_t *records)
+{
+    return records->column_count > records->text_count &&
+           records->reader != &skn_records_fasttext;
+}
+
 static skn_status_t
 give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
      skn_records_row_t *record, const skn_error_t **refusal, skn_error_t *error)
@@ -520,16 +528,13 @@ give(skn_records_t *records, skn_status_t status, skn_records_kind_t *kind,
     if (status != SKN_OK)
         return skn_records_no_memory(records, error);
     *kind = SKN_RECORDS_ROW;
-    *record =
-        (skn_records_row_t){ .line = line,
-                             .file = record->file,
-                             .label = records->labels.at,
-                             .text = records->texts.at,
-                             .label_count = records->labels.count,
-                             .text_count = records->texts.count,
-                             .has_columns =
-                                 records->column_count > records->text_count &&
-                                 records->reader != &skn_records_fasttext };
+    *record = (skn_records_row_t){ .line = line,
+                                   .file = record->file,
+                                   .label = records->labels.at,
+                                   .text = records->texts.at,
+                                   .label_count = records->labels.count,
+                                   .text_count = records->texts.count,
+                                   .has_columns = has_columns(records) };
     return SKN_OK;
 }
 
@@ -538,8 +543,7 @@ static skn_status_t
 check_numbers(const skn_records_t *records, skn_error_t *error)
 {
     for (size_t k = records->number_from;
-         k < records->texts.count && records->reader != &skn_records_fasttext;
-         k++) {
+         has_columns(records) && k < records->texts.count; k++) {
         const skn_span_t text = records->texts.at[k];
         double number;
         if (!skn_text_number(text.at, text.bytes, &number))

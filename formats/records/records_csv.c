@@ -224,15 +224,9 @@ refuse_column(const skn_records_t *records, skn_span_t name, const char *key,
             (void)snprintf(meant, sizeof(meant), "did you mean '%.*s'? ",
                            (int)other.bytes, other.at);
     }
-    for (size_t k = 0; k < records->csv.field_count; k++) {
-        skn_span_t other = field(&records->csv, k);
-        if (at + other.bytes + 8 > sizeof(list)) {
-            (void)snprintf(list + at, sizeof(list) - at, ", ...");
-            break;
-        }
-        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%.*s",
-                               k ? ", " : "", (int)other.bytes, other.at);
-    }
+    for (size_t k = 0; k < records->csv.field_count && at < sizeof(list); k++)
+        at = skn_columns_list(list, sizeof(list), at, k,
+                              field(&records->csv, k));
     (void)skn_fail(error, SKN_BAD_DATA, "%s:1: no column is named '%.*s'",
                    skn_stream_name_shown(records->name), (int)name.bytes,
                    name.at);

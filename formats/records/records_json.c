@@ -108,7 +108,7 @@ scalar(const skn_records_t *records, const json_t *value, bool all,
 
 /* --- the columns ---------------------------------------------------------- */
 
-/* What a value of a column of categories or numbers is. */
+/* The types of a value in a column of categories or numbers. */
 #define ONE_VALUE "a string or a number"
 
 /* Appends the text of a value to that of column k in records->joined, which

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct skn_span {
@@ -36,6 +37,19 @@ skn_span_trimmed(skn_span_t span)
     while (span.bytes > 0 && skn_is_blank(span.at[span.bytes - 1]))
         span.bytes--;
     return span;
+}
+
+/* Writes name k of a list for a sentence behind the `at` bytes that `list` has.
+ * Returns how many it has then; `room`: it is full, and ends with dots. */
+static inline size_t
+skn_columns_list(char *list, size_t room, size_t at, size_t k, skn_span_t name)
+{
+    if (at + name.bytes + 8 > room) {
+        (void)snprintf(list + at, room - at, ", ...");
+        return room;
+    }
+    return at + (size_t)snprintf(list + at, room - at, "%s%.*s", k ? ", " : "",
+                                 (int)name.bytes, name.at);
 }
 
 /* Takes the next name of a list with commas between them, without blanks around

@@ -41,7 +41,7 @@ use(const skn_vocabulary_t *vocabulary, const skn_vocabulary_form_t *form,
     free(again);
     for (uint32_t k = 0; k < vocabulary->names.count; k++)
         (void)skn_strings_at(&vocabulary->names, k, &name_bytes);
-    /* Of a column of categories and one of numbers, if there are both. */
+    /* A text, a category and a number, if there are columns of both. */
     const skn_span_t spans[] = { text, { "red", 3 }, { "2.5", 3 } };
     const skn_feature_options_t *options =
         skn_featurizer_options(vocabulary->featurizer);

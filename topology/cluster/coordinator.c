@@ -77,18 +77,17 @@ skn_coordinator_destroy(skn_coordinator_t **destroyed)
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Keeps an event for the host. */
 static void
-keep(void *job, const char *line)
+note(skn_party_t *party)
 {
-    skn_coordinator_t *coordinator = job;
-    skn_party_t *party = &coordinator->party;
+    skn_coordinator_t *coordinator =
+        (skn_coordinator_t *)party; /* its first member */
+    if (!coordinator->coordinating)
+        return;
     (void)pthread_mutex_lock(&party->task.queue.mutex);
     coordinator->was_stopped =
-        coordinator->coordinating &&
         skn_coordinating_was_stopped(coordinator->coordinating);
     (void)pthread_mutex_unlock(&party->task.queue.mutex);
-    skn_party_keep(party, line);
 }
 
 static void *
@@ -129,9 +128,10 @@ open_run(void *job, bool *is_done, skn_error_t *error)
     const skn_coordinating_options_t options = {
         .wait_s = coordinator->wait_s,
         .progress = coordinator->progress,
-        .tell = keep,
-        .job = coordinator,
+        .tell = skn_party_keep,
+        .job = &coordinator->party,
     };
+    coordinator->party.note = note;
     for (size_t k = 0; k < model->node_count; k++)
         coordinator->nodes[k] = model->nodes[k].name;
     coordinator->coordinating =

@@ -44,7 +44,7 @@ void
 skn_party_keep(void *job, const char *line)
 {
     skn_party_t *party = job;
-    if (party->note && !party->is_ending)
+    if (party->note)
         party->note(party);
     if (party->is_ending ||
         skn_line_queue_count(&party->task.queue) < SKN_EVENTS_MAX)

@@ -337,12 +337,10 @@ check_columns(const skn_model_data_t *data, const char *key, const char *names,
 {
     const skn_span_t label = skn_span_trimmed(
         (skn_span_t){ data->label_column, strlen(data->label_column) });
+    skn_span_t name;
     size_t count = 0;
-    for (size_t bytes; *names; names += bytes + (names[bytes] != '\0')) {
-        bytes = strcspn(names, ",");
-        count++;
-        if (skn_span_equal(skn_span_trimmed((skn_span_t){ names, bytes }),
-                           label)) {
+    for (; skn_columns_next(&names, &name); count++)
+        if (skn_span_equal(name, label)) {
             (void)skn_problems_add(problems, skn_rules_mark(node, key),
                                    "'%s' has '%.*s', the column of the labels, "
                                    "which are to be predicted",
@@ -350,7 +348,6 @@ check_columns(const skn_model_data_t *data, const char *key, const char *names,
             (void)skn_problems_hint(problems,
                                     "leave it out, or set 'label_column'");
         }
-    }
     if (count <= most)
         return;
     (void)skn_problems_add(problems, skn_rules_mark(node, key),

@@ -101,8 +101,8 @@ auto_letter_groups(const row_sample_t *sample, skn_why_t why)
     return is_short(sample) ? 3 : 0;
 }
 
-/* What a short text says, or a category, is in rare terms; in a long text they
- * are many. */
+/* The rare terms of a short text, and rare categories, say most; a long text
+ * has many of them. */
 static skn_term_value_t
 auto_term_values(const row_sample_t *sample, skn_why_t why)
 {

@@ -1,7 +1,6 @@
 /* predictor_texts.c - reads what a model is asked: points, or rows of texts and
  * named fields by the model's own words.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,15 +199,8 @@ refuse_column(const asked_rows_t *rows, size_t i, const char *name,
 {
     char list[200];
     size_t at = 0;
-    for (size_t k = 0; k < rows->column_count; k++) {
-        const skn_span_t column = rows->column[k];
-        if (at + column.bytes + 8 > sizeof(list)) {
-            (void)snprintf(list + at, sizeof(list) - at, ", ...");
-            break;
-        }
-        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%.*s",
-                               k ? ", " : "", (int)column.bytes, column.at);
-    }
+    for (size_t k = 0; k < rows->column_count && at < sizeof(list); k++)
+        at = skn_columns_list(list, sizeof(list), at, k, rows->column[k]);
     (void)skn_fail(error, SKN_USAGE,
                    "row %zu has a field '%.200s', and the model no such column",
                    i, name);

@@ -310,7 +310,7 @@ expect_row(const skn_featurizer_t *featurizer, const char *const row[COLUMNS],
                      row_of_fields(featurizer, &fields));
 }
 
-/* Of equal categories in two columns each is a feature of its own. */
+/* Equal categories in two columns are two features. */
 static void
 expect_rows_of_table(const skn_featurizer_t *featurizer)
 {

@@ -72,8 +72,8 @@ Test(numbers, few_values_are_all_knots)
         cr_expect_eq(knots.at[k], k);
 }
 
-/* Of a million numbers in ascending order the quantiles are known within what
- * a sample of 16,384 can tell. */
+/* The quantiles of a million ascending numbers are known as well as a sample of
+ * 16,384 tells them. */
 Test(numbers, knots_are_quantiles)
 {
     const uint32_t count = 1000000;

@@ -100,17 +100,25 @@ expect_user_place(const folder_t *folder, const char *under)
     }
 }
 
+/* Lets nobody write into the folder of the file, and everybody into the
+ * other. */
+static void
+forbid(const folder_t *folder)
+{
+    cr_assert_eq(chmod(folder->file, 0644), 0);
+    cr_assert_eq(mkdir(folder->other, 0777), 0);
+    cr_assert_eq(chmod(folder->other, 0777), 0);
+    cr_assert_eq(chmod(folder->path, 0555), 0);
+    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
+    cr_assert_eq(setenv("XDG_CACHE_HOME", folder->other, 1), 0);
+}
+
 Test(cache_place, a_folder_that_cannot_be_written_sends_the_cache_home)
 {
     folder_t folder;
     folder_make(&folder);
     text_write(folder.file, sample_text);
-    cr_assert_eq(chmod(folder.file, 0644), 0);
-    cr_assert_eq(mkdir(folder.other, 0777), 0);
-    cr_assert_eq(chmod(folder.other, 0777), 0);
-    cr_assert_eq(chmod(folder.path, 0555), 0);
-    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
-    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    forbid(&folder);
     expect_user_place(&folder, "/skein");
     cr_assert_eq(setenv("XDG_CACHE_HOME", "relative", 1), 0);
     cr_assert_eq(setenv("HOME", folder.other, 1), 0);
@@ -135,12 +143,7 @@ Test(cache_place, several_files_have_a_place_there_as_well)
     (void)snprintf(source, sizeof(source), "%s\n%s", folder.file, folder.file);
     (void)snprintf(start, sizeof(start), "%s/skein/f.txt.and-1-more-",
                    folder.other);
-    cr_assert_eq(chmod(folder.file, 0644), 0);
-    cr_assert_eq(mkdir(folder.other, 0777), 0);
-    cr_assert_eq(chmod(folder.other, 0777), 0);
-    cr_assert_eq(chmod(folder.path, 0555), 0);
-    cr_assert(geteuid() != 0 || seteuid(65534) == 0); /* root writes all */
-    cr_assert_eq(setenv("XDG_CACHE_HOME", folder.other, 1), 0);
+    forbid(&folder);
     for (int turn = 0; turn < 2; turn++) {
         skn_dataset_t *dataset = open_good(source, NULL);
         const skn_dataset_info_t *info = skn_dataset_info(dataset);

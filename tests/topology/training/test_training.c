@@ -18,7 +18,7 @@
 #include "tests/support/settle.h"
 #include "tests/topology/training/training_host.h"
 
-/* What is left behind shows after eight; the nightly looks longer. */
+/* Eight cycles show what is left behind; the nightly runs more. */
 #define CYCLES (getenv("SKEIN_TESTS") ? 200 : 48)
 
 TestSuite(training, .init = set_up, .fini = tear_down, .timeout = 120);

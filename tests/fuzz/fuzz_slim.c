@@ -61,9 +61,9 @@ use(const skn_predictor_t *predictor)
             : skn_predictor_best(predictor, &points, BEST, label, score, NULL);
     if (info->texts) {
         const skn_row_field_t field[] = { { "kind", "r" }, { "price", "2" } };
-        const size_t offset[] = { 0, 2 };
+        const size_t row[] = { 0, 2 };
         uint32_t other[BEST];
-        (void)skn_predictor_best_rows(predictor, field, offset, 1, BEST, other,
+        (void)skn_predictor_best_rows(predictor, field, row, 1, BEST, other,
                                       score, NULL);
     }
     for (uint32_t k = 0; k < BEST && status == SKN_OK; k++) {
